@@ -1,0 +1,3 @@
+//! The hookstead command: dev, send, verify, events, apply.
+
+fn main() {}

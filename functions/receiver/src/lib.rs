@@ -1,0 +1,1 @@
+//! The receiver Lambda: verify, store in one statement, acknowledge.

@@ -1,0 +1,1 @@
+//! Words and rules of Hookstead: ids, names, patterns, deduplication. Pure.

@@ -1,0 +1,1 @@
+//! Finds or fetches PostgreSQL and runs a server of it, for development, tests and benches.

@@ -1,0 +1,1 @@
+//! Where source secrets come from: the port, its cache, and the provider for local use.

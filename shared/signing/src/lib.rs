@@ -1,0 +1,1 @@
+//! Webhook signature schemes as data: verify, sign, extract, answer handshakes. Pure.

@@ -1,0 +1,1 @@
+//! All SQL of Hookstead: migrations, roles, the ingest statement, retrieval.

@@ -1,0 +1,1 @@
+//! Test support: a database per test, fixtures, fault injection. A dev-dependency only.

@@ -1,0 +1,1 @@
+//! Whole-system scenarios and rules over the repository itself.

@@ -1,0 +1,3 @@
+//! Developer commands: test, bench, sqlx, docs.
+
+fn main() {}
