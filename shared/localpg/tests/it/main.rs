@@ -1,0 +1,7 @@
+//! Integration tests of finding, starting and stopping PostgreSQL.
+#![allow(clippy::unwrap_used)]
+
+mod find;
+mod outlive;
+mod serve;
+mod support;
