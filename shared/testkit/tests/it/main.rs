@@ -1,0 +1,6 @@
+//! Integration tests of the test support itself.
+#![allow(clippy::unwrap_used)]
+
+mod database;
+mod logs;
+mod proxy;
