@@ -1,3 +1,38 @@
-//! Developer commands: test, bench, sqlx, docs.
+//! Developer commands: test, sqlx, postgres, bench. `cargo xtask help` lists them.
 
-fn main() {}
+mod bench;
+mod command;
+mod deny;
+mod fuzz;
+mod postgres;
+mod sqlx_data;
+mod tally;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Hookstead's developer commands.
+#[derive(Parser)]
+#[command(name = "cargo xtask", max_term_width = 100)]
+enum Arguments {
+    /// Runs every check and every test; the last line is `N passed, M failed`.
+    Test(test::Arguments),
+    /// Writes the data that SQL queries are checked against without a server, or checks it.
+    Sqlx(sqlx_data::Arguments),
+    /// Runs a PostgreSQL server for tests until Ctrl-C and prints its URL.
+    Postgres(postgres::Arguments),
+    /// Runs a benchmark in the bench profile.
+    Bench(bench::Arguments),
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    match Arguments::parse() {
+        Arguments::Test(arguments) => test::run(&arguments),
+        Arguments::Sqlx(arguments) => sqlx_data::run(&arguments),
+        Arguments::Postgres(arguments) => postgres::run(&arguments),
+        Arguments::Bench(arguments) => bench::run(&arguments),
+    }
+}
