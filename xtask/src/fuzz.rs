@@ -70,12 +70,15 @@ fn build(package: &Path) -> anyhow::Result<Vec<PathBuf>> {
         .exec()
         .context("asking cargo for the fuzz targets")?;
     let mut command = cargo(["build", "--release", "--quiet", "--manifest-path"]);
-    // A target folder of its own also keeps the flags away from other builds.
+    let host = host()?;
+    // A target folder of its own also keeps the flags away from other builds, and naming the
+    // machine's own target keeps them away from build scripts and macros.
     let output = package.join("target");
     command
         .arg(&manifest)
         .arg("--target-dir")
         .arg(&output)
+        .args(["--target", &host])
         .env("RUSTFLAGS", FLAGS);
     if !succeeds(&mut command)? {
         bail!("the fuzz targets do not build");
@@ -83,8 +86,19 @@ fn build(package: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let targets = metadata.packages.iter().flat_map(|one| &one.targets);
     let binaries = targets.filter(|target| target.is_bin());
     Ok(binaries
-        .map(|target| output.join("release").join(&target.name))
+        .map(|target| output.join(&host).join("release").join(&target.name))
         .collect())
+}
+
+/// The target this machine's compiler builds for by default.
+fn host() -> anyhow::Result<String> {
+    let mut rustc = Command::new("rustc");
+    // The pinned toolchain is chosen by the folder.
+    rustc
+        .current_dir(workspace::root())
+        .args(["--print", "host-tuple"]);
+    let output = rustc.output().context("running rustc")?;
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
 /// Runs one target; says what it did and whether nothing crashed.
