@@ -1,1 +1,28 @@
-//! All SQL of Hookstead: migrations, roles, the ingest statement, retrieval.
+//! All SQL of Hookstead.
+//!
+//! Nothing outside this crate speaks to the database. What stands here is one
+//! public function per business operation; each is one statement or one
+//! transaction. Errors carry SQLSTATE, constraint and table names and never a
+//! value of a row.
+
+mod connections;
+mod error;
+mod events;
+mod ingest;
+mod manifest;
+mod migrate;
+pub mod payload;
+mod sources;
+
+pub use connections::{ConnectionLimits, Connections, Connector, OptionsFuture};
+pub use error::{ConnectionFault, Refusal, StoreError};
+pub use events::{
+    DeliverySummary, EventDetail, EventFilter, EventSummary, list_events, pull_event, show_event,
+};
+pub use ingest::{INGEST_SQL, Ingested, NewEvent, first_event_id, ingest};
+pub use manifest::{
+    Action, Change, Desired, DesiredSource, DesiredSubscription, ManifestError, Plan, Subject,
+    apply, plan,
+};
+pub use migrate::{Migrated, ensure_partitions, migrate, partition_days_ahead};
+pub use sources::{SourceRecord, enabled_sources, source_by_name};

@@ -1,0 +1,208 @@
+//! A few connections, opened when needed and used without ceremony.
+//!
+//! A general pool asks a connection whether it is alive before it lends it, and
+//! again when it comes back: two round trips around a statement that itself is
+//! one. Here a connection is simply used. If it turns out to be dead, as after a
+//! freeze of the environment, the operation is tried once more on a fresh one.
+//! Every operation run here must therefore be safe to repeat.
+//!
+//! A connection goes back only after its operation has ended and its state is
+//! known. One whose future was dropped half-way is closed with it, so nobody ever
+//! inherits an open transaction.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, Connection};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+
+use crate::error::{ConnectionFault, StoreError};
+
+/// The future of a [`Connector`].
+pub type OptionsFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<PgConnectOptions, StoreError>> + Send + 'a>>;
+
+/// Says where and as whom to connect. Asked for every physical connection, so
+/// that a login token that is only good for minutes can be made for each.
+pub trait Connector: Send + Sync + 'static {
+    /// The options of the next connection.
+    fn options(&self) -> OptionsFuture<'_>;
+}
+
+impl Connector for PgConnectOptions {
+    fn options(&self) -> OptionsFuture<'_> {
+        Box::pin(std::future::ready(Ok(self.clone())))
+    }
+}
+
+/// How many connections, and how long to wait for what.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLimits {
+    /// Most connections open at once.
+    pub slots: usize,
+    /// How long an operation waits for one to become free.
+    pub acquire_timeout: Duration,
+    /// How long opening one may take, credentials included.
+    pub connect_timeout: Duration,
+    /// How long an operation on a connection that was used before may take before
+    /// it is taken for dead and the operation repeated on a fresh one. The link to
+    /// a thawed environment may have died without a word.
+    pub reused_timeout: Duration,
+}
+
+impl Default for ConnectionLimits {
+    /// One connection, as an environment that serves one request at a time needs.
+    ///
+    /// Waiting adds up to less than ten seconds, the shortest time in which a
+    /// large provider gives up, so that there is always time to answer 503.
+    fn default() -> Self {
+        Self {
+            slots: 1,
+            acquire_timeout: Duration::from_secs(3),
+            connect_timeout: Duration::from_secs(3),
+            reused_timeout: Duration::from_secs(2),
+        }
+    }
+}
+
+/// The connections of one process. Clones share them.
+#[derive(Clone)]
+pub struct Connections {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    connector: Box<dyn Connector>,
+    limits: ConnectionLimits,
+    free: Semaphore,
+    /// Open and unused, last used last: the most recent one is the likeliest to live.
+    idle: Mutex<Vec<PgConnection>>,
+}
+
+impl std::fmt::Debug for Connections {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connections")
+            .field("limits", &self.shared.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Connections {
+    /// Opens nothing yet.
+    #[must_use]
+    pub fn new(connector: impl Connector, limits: ConnectionLimits) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                connector: Box::new(connector),
+                free: Semaphore::new(limits.slots),
+                limits,
+                idle: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Connections by a `postgres://` URL. Opens nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Misconfigured`] where the text is no such URL.
+    pub fn from_url(url: &str, limits: ConnectionLimits) -> Result<Self, StoreError> {
+        let options: PgConnectOptions = url.parse().map_err(StoreError::from)?;
+        Ok(Self::new(options, limits))
+    }
+
+    /// Runs an operation on a connection, and once more on a fresh one where the
+    /// first turns out to be broken. The operation must be safe to repeat.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operation, of connecting, and [`StoreError::AcquireTimeout`].
+    pub async fn run<T>(
+        &self,
+        operation: impl AsyncFn(&mut PgConnection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let _slot = self.acquire().await?;
+        let first = match self.take_idle() {
+            Some(mut connection) => {
+                let limit = self.shared.limits.reused_timeout;
+                let outcome = match timeout(limit, operation(&mut connection)).await {
+                    Ok(outcome) => outcome,
+                    Err(_) => Err(StoreError::Connection(ConnectionFault::Silent)),
+                };
+                self.put_back(connection, &outcome);
+                outcome
+            }
+            None => self.run_on_fresh(&operation).await,
+        };
+        match first {
+            Err(error) if error.is_broken_connection() => self.run_on_fresh(&operation).await,
+            outcome => outcome,
+        }
+    }
+
+    async fn run_on_fresh<T>(
+        &self,
+        operation: &impl AsyncFn(&mut PgConnection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut connection = self.open().await?;
+        let outcome = operation(&mut connection).await;
+        self.put_back(connection, &outcome);
+        outcome
+    }
+
+    async fn acquire(&self) -> Result<SemaphorePermit<'_>, StoreError> {
+        timeout(
+            self.shared.limits.acquire_timeout,
+            self.shared.free.acquire(),
+        )
+        .await
+        .ok()
+        // It is never closed, so an error can only mean that we waited in vain.
+        .and_then(Result::ok)
+        .ok_or(StoreError::AcquireTimeout)
+    }
+
+    async fn open(&self) -> Result<PgConnection, StoreError> {
+        let opening = async {
+            // Statements are static text, but a slow one would be logged on every use.
+            let options = self
+                .shared
+                .connector
+                .options()
+                .await?
+                .disable_statement_logging();
+            Ok(PgConnection::connect_with(&options).await?)
+        };
+        timeout(self.shared.limits.connect_timeout, opening)
+            .await
+            .unwrap_or(Err(StoreError::Connection(ConnectionFault::ConnectTimeout)))
+    }
+
+    fn take_idle(&self) -> Option<PgConnection> {
+        self.idle().pop()
+    }
+
+    /// Keeps a connection whose state is known to be good, closes any other.
+    fn put_back<T>(&self, connection: PgConnection, outcome: &Result<T, StoreError>) {
+        let keep = match outcome {
+            Ok(_) => true,
+            // The server ended the statement and is ready for the next.
+            Err(error @ StoreError::Refused(_)) => !error.is_broken_connection(),
+            Err(_) => false,
+        };
+        if keep {
+            self.idle().push(connection);
+        }
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {
+        // Only pushes and pops happen under the lock; a poisoned one is still whole.
+        self.shared
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,177 @@
+//! Subscriptions: validating, comparing, writing, disabling.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use super::decide::{Current, Differences, blame};
+use super::{DesiredSubscription, ManifestError, REMOVED, Subject};
+use crate::error::StoreError;
+
+fn types(subscription: &DesiredSubscription) -> Vec<String> {
+    subscription
+        .event_types
+        .iter()
+        .cloned()
+        .map(Into::into)
+        .collect()
+}
+
+/// Asks the server what only it can say: whether the filter is a path it can
+/// evaluate and whether the policy is one.
+pub(super) async fn check(
+    connection: &mut PgConnection,
+    subscription: &DesiredSubscription,
+) -> Result<(), StoreError> {
+    let refuse = |code| {
+        StoreError::Manifest(ManifestError {
+            code,
+            subject: Subject::Subscription,
+            name: subscription.name.to_string(),
+            constraint: None,
+        })
+    };
+    if let Some(filter) = &subscription.payload_filter {
+        canonical(connection, filter)
+            .await
+            .map_err(|error| match error.sqlstate() {
+                // Any complaint about the text itself: syntax, escapes, a regular expression.
+                Some(state) if state.starts_with("22") || state.starts_with("42") => {
+                    refuse("invalid_filter")
+                }
+                _ => error,
+            })?;
+    }
+    if let Some(policy) = &subscription.retry_policy {
+        let fits = sqlx::query_scalar!("select hookstead.is_retry_policy($1)", policy)
+            .fetch_one(connection)
+            .await?;
+        if fits != Some(true) {
+            return Err(refuse("invalid_retry_policy"));
+        }
+    }
+    Ok(())
+}
+
+/// A path as the server writes it, so that spelling alone is no difference.
+async fn canonical(connection: &mut PgConnection, filter: &str) -> Result<String, StoreError> {
+    let text = sqlx::query_scalar!(r#"select $1::text::jsonpath::text as "path!""#, filter)
+        .fetch_one(connection)
+        .await?;
+    Ok(text)
+}
+
+pub(super) async fn compare(
+    connection: &mut PgConnection,
+    desired: &[DesiredSubscription],
+) -> Result<BTreeMap<String, Current>, StoreError> {
+    let default_policy =
+        sqlx::query_scalar!(r#"select hookstead.default_retry_policy() as "policy!: Value""#)
+            .fetch_one(&mut *connection)
+            .await?;
+    let rows = sqlx::query!(
+        r#"select t.name, s.name as "source?", t.tenant, t.event_types,
+                  t.payload_filter::text as payload_filter, t.destination, t.retry_policy,
+                  t.schema_version, t.rate_limit_per_s, t.disabled_at, t.disabled_reason
+           from hookstead.subscriptions t
+           left join hookstead.sources s using (source_id)"#,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut current = BTreeMap::new();
+    for row in rows {
+        let wanted = desired.iter().find(|one| one.name.as_str() == row.name);
+        let differs = match wanted {
+            None => None,
+            Some(one) => {
+                let filter = match &one.payload_filter {
+                    Some(filter) => Some(canonical(connection, filter).await?),
+                    None => None,
+                };
+                let mut differs = Differences::default();
+                let source = one.source.as_ref().map(ToString::to_string);
+                differs.note("source", &row.source, &source);
+                differs.note("tenant", &row.tenant, &one.tenant);
+                differs.note("event_types", &row.event_types, &types(one));
+                differs.note("payload_filter", &row.payload_filter, &filter);
+                differs.note("destination", &row.destination, &one.destination);
+                let policy = one.retry_policy.as_ref().unwrap_or(&default_policy);
+                differs.note("retry_policy", &row.retry_policy, policy);
+                differs.note("schema_version", &row.schema_version, &one.schema_version);
+                differs.note("rate_limit_per_s", &row.rate_limit_per_s, &rate(one));
+                Some(differs.0)
+            }
+        };
+        let found = Current {
+            differs,
+            disabled: row.disabled_at.is_some(),
+            disabled_reason: row.disabled_reason,
+        };
+        current.insert(row.name, found);
+    }
+    Ok(current)
+}
+
+/// Beyond `i32` the value is refused by the range check all the same.
+fn rate(subscription: &DesiredSubscription) -> Option<i32> {
+    subscription
+        .rate_limit_per_s
+        .map(|rate| i32::try_from(rate).unwrap_or(i32::MAX))
+}
+
+/// Writes the row. Its source's row is already written.
+pub(super) async fn write(
+    connection: &mut PgConnection,
+    subscription: &DesiredSubscription,
+    enables: bool,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "insert into hookstead.subscriptions (
+             name, source_id, tenant, event_types, payload_filter, destination, retry_policy,
+             schema_version, rate_limit_per_s
+         )
+         values (
+             $1, (select source_id from hookstead.sources where name = $2), $3, $4,
+             $5::text::jsonpath, $6, coalesce($7, hookstead.default_retry_policy()), $8, $9
+         )
+         on conflict (name) do update set
+             source_id = excluded.source_id, tenant = excluded.tenant,
+             event_types = excluded.event_types, payload_filter = excluded.payload_filter,
+             destination = excluded.destination, retry_policy = excluded.retry_policy,
+             schema_version = excluded.schema_version,
+             rate_limit_per_s = excluded.rate_limit_per_s, updated_at = now(),
+             disabled_at = case when $10 then null else subscriptions.disabled_at end,
+             disabled_reason = case when $10 then null else subscriptions.disabled_reason end",
+        subscription.name.as_str(),
+        subscription
+            .source
+            .as_ref()
+            .map(hookstead_domain::SourceName::as_str),
+        subscription.tenant,
+        &types(subscription),
+        subscription.payload_filter,
+        subscription.destination,
+        subscription.retry_policy,
+        subscription.schema_version,
+        rate(subscription),
+        enables,
+    )
+    .execute(connection)
+    .await
+    .map_err(|error| blame(error, Subject::Subscription, subscription.name.as_str()))?;
+    Ok(())
+}
+
+pub(super) async fn disable(connection: &mut PgConnection, name: &str) -> Result<(), StoreError> {
+    sqlx::query!(
+        "update hookstead.subscriptions
+         set disabled_at = now(), disabled_reason = $2, updated_at = now()
+         where name = $1 and disabled_at is null",
+        name,
+        REMOVED,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
