@@ -22,7 +22,14 @@ pub(crate) fn check() -> anyhow::Result<bool> {
         command.current_dir(workspace::root()).args(arguments);
         command
     };
-    let always = ["--locked", "check", "bans", "licenses", "sources"];
+    let always = [
+        "--locked",
+        "check",
+        "--hide-inclusion-graph",
+        "bans",
+        "licenses",
+        "sources",
+    ];
     if !succeeds(&mut deny(&always))? {
         return Ok(false);
     }

@@ -43,6 +43,11 @@ impl TestServer {
         })
     }
 
+    /// The server's major version.
+    pub(crate) fn major(&self) -> u16 {
+        self.server.binaries().version.0
+    }
+
     /// The superuser's URL.
     pub(crate) fn url(&self) -> String {
         self.server.url("postgres")
@@ -73,8 +78,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 async fn until_told() -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
     tokio::select! {
         told = tokio::signal::ctrl_c() => told,
         _ = terminate.recv() => Ok(()),
+        _ = hangup.recv() => Ok(()),
     }
 }

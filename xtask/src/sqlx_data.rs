@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context as _, bail};
 use sqlx::migrate::Migrator;
-use sqlx::{Connection as _, PgConnection};
+use sqlx::{Connection as _, Executor as _, PgConnection};
 
 use crate::command::{cargo, succeeds};
 use crate::postgres::{TestServer, binaries};
@@ -19,6 +19,9 @@ use crate::workspace;
 
 /// The crate that holds every query.
 const PACKAGE: &str = "hookstead-store";
+
+/// Where that crate keeps the list of applied migrations.
+const HISTORY_TABLE: &str = "hookstead.schema_migrations";
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -29,6 +32,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let running = TestServer::start(binaries(None)?)?;
+    println!("describing queries with PostgreSQL {}", running.major());
     if arguments.check {
         let same = check(&running)?;
         return Ok(ExitCode::from(u8::from(!same)));
@@ -83,7 +87,7 @@ fn store_dir() -> PathBuf {
 }
 
 fn committed_dir() -> PathBuf {
-    store_dir().join(".sqlx")
+    workspace::root().join(".sqlx")
 }
 
 /// Expands every query against the migrated server, and gives the files written for it.
@@ -121,8 +125,10 @@ fn migrate(running: &TestServer) -> anyhow::Result<String> {
         .build()?;
     runtime.block_on(async {
         let dir = store_dir().join("migrations");
-        let migrator = Migrator::new(dir.as_path()).await?;
+        let mut migrator = Migrator::new(dir.as_path()).await?;
+        migrator.dangerous_set_table_name(HISTORY_TABLE);
         let mut connection = PgConnection::connect(&url).await?;
+        connection.execute("create schema hookstead").await?;
         migrator.run(&mut connection).await?;
         anyhow::Ok(connection.close().await?)
     })?;
