@@ -25,6 +25,8 @@ pub enum ErrorCode {
     NotFound,
     /// The method is not one that this path answers.
     MethodNotAllowed,
+    /// A handshake offers a secret, and the source has one already.
+    SecretAlreadySet,
     /// The body is larger than the limit.
     BodyTooLarge,
     /// The body's content coding is not supported.
@@ -39,7 +41,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code, for the reference page and the tests over it.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::MalformedRequest,
         Self::MissingChallenge,
         Self::InvalidSignature,
@@ -49,6 +51,7 @@ impl ErrorCode {
         Self::UnknownSource,
         Self::NotFound,
         Self::MethodNotAllowed,
+        Self::SecretAlreadySet,
         Self::BodyTooLarge,
         Self::UnsupportedCoding,
         Self::StoreUnavailable,
@@ -69,6 +72,7 @@ impl ErrorCode {
             Self::UnknownSource => "unknown_source",
             Self::NotFound => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
+            Self::SecretAlreadySet => "secret_already_set",
             Self::BodyTooLarge => "body_too_large",
             Self::UnsupportedCoding => "unsupported_coding",
             Self::StoreUnavailable => "store_unavailable",
@@ -86,6 +90,7 @@ impl ErrorCode {
             Self::InvalidToken | Self::EventTypeNotAllowed => 403,
             Self::UnknownSource | Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
+            Self::SecretAlreadySet => 409,
             Self::BodyTooLarge => 413,
             Self::UnsupportedCoding => 415,
             Self::StoreUnavailable | Self::SecretUnavailable => 503,

@@ -1,0 +1,2 @@
+//! Ingest through the real handler, beside pgbench.
+fn main() {}

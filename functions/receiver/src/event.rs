@@ -1,0 +1,164 @@
+//! From a verified request to the row that is stored.
+
+use hookstead_domain::{ErrorCode, EventId};
+use hookstead_signing::{Request, Verified};
+use hookstead_store::{NewEvent, payload};
+use sha2::{Digest, Sha256};
+use time::OffsetDateTime;
+
+use crate::body::media_type;
+use crate::directory::Source;
+use crate::stored_headers::stored_headers;
+
+/// Longest dedupe key that is stored as it is, in characters. Longer ones would
+/// not fit an index entry and are stored as their hash.
+const MAX_KEY_CHARS: usize = 512;
+
+/// Longest event type and content type that are stored; the rest is cut.
+const MAX_TYPE_CHARS: usize = 256;
+
+/// The type of an event whose provider gives none.
+const UNKNOWN_TYPE: &str = "unknown";
+
+/// What was read from the request, owned so that a [`NewEvent`] can borrow it.
+pub(crate) struct Draft {
+    event_id: EventId,
+    received_at: OffsetDateTime,
+    key: String,
+    /// The event's type, never empty.
+    pub(crate) event_type: String,
+    occurred_at: Option<OffsetDateTime>,
+    payload: payload::Parsed,
+    content_type: Option<String>,
+    headers: serde_json::Value,
+    verified_with: String,
+}
+
+impl Draft {
+    /// Reads id, type, time and payload of a verified request.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorCode::Internal`] where the system gives no random bytes.
+    pub(crate) fn new(
+        source: &Source,
+        request: &Request<'_>,
+        verified: &Verified,
+        received_at: OffsetDateTime,
+    ) -> Result<Self, ErrorCode> {
+        let event_id = new_event_id(received_at)?;
+        let scheme = source.scheme.as_ref().ok_or(ErrorCode::Internal)?;
+        let extracted = hookstead_signing::extract(scheme, request, verified);
+        let key = hookstead_signing::dedupe_key(scheme, request, verified, &extracted)
+            .unwrap_or_else(|| format!("arrival:{event_id}"));
+        let media_type = media_type(request.headers);
+        let content_type = request.headers.first("content-type");
+        Ok(Self {
+            event_id,
+            received_at,
+            key: bounded_key(key),
+            event_type: bounded_type(extracted.event_type),
+            occurred_at: extracted.occurred_at,
+            payload: payload::parse(media_type.as_deref(), request.plain_body()),
+            content_type: content_type.map(|text| cut(text, MAX_TYPE_CHARS)),
+            headers: stored_headers(request.headers, scheme),
+            verified_with: verified.label.clone(),
+        })
+    }
+
+    /// The row.
+    pub(crate) fn row<'a>(
+        &'a self,
+        source: &'a Source,
+        raw_body: &'a [u8],
+        region: Option<&'a str>,
+    ) -> NewEvent<'a> {
+        NewEvent {
+            event_id: self.event_id,
+            source_id: source.record.source_id,
+            external_event_id: &self.key,
+            idempotency_key: None,
+            event_type: &self.event_type,
+            tenant: source.record.tenant.as_deref(),
+            schema_version: &source.record.schema_version,
+            raw_body,
+            content_type: self.content_type.as_deref(),
+            payload: self.payload.text(),
+            payload_error: self.payload.error(),
+            headers: &self.headers,
+            signature_verified: true,
+            verified_with: Some(&self.verified_with),
+            occurred_at: self.occurred_at,
+            received_at: self.received_at,
+            cause_event_id: None,
+            region,
+        }
+    }
+
+    pub(crate) fn event_id(&self) -> EventId {
+        self.event_id
+    }
+
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+fn new_event_id(received_at: OffsetDateTime) -> Result<EventId, ErrorCode> {
+    let mut random = [0; 10];
+    getrandom::fill(&mut random).map_err(|error| {
+        tracing::error!(error = %error, "the system gave no random bytes");
+        ErrorCode::Internal
+    })?;
+    let ms = received_at.unix_timestamp_nanos() / 1_000_000;
+    // A clock before 1970 is no clock; such ids sort first and find no partition.
+    Ok(EventId::new(u64::try_from(ms).unwrap_or(0), random))
+}
+
+/// Makes any text fit the key column.
+fn bounded_key(key: String) -> String {
+    if key.chars().count() > MAX_KEY_CHARS || key.contains('\0') {
+        format!("sha256:{}", hex::encode(Sha256::digest(key.as_bytes())))
+    } else {
+        key
+    }
+}
+
+fn bounded_type(event_type: Option<String>) -> String {
+    match event_type.map(|text| cut(&text, MAX_TYPE_CHARS)) {
+        Some(text) if !text.trim().is_empty() => text,
+        _ => UNKNOWN_TYPE.to_owned(),
+    }
+}
+
+/// At most `max` characters, and no NUL, which PostgreSQL's text cannot hold.
+fn cut(text: &str, max: usize) -> String {
+    text.chars().filter(|c| *c != '\0').take(max).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_do_not_fit_become_their_hash_and_stay_distinct() {
+        assert_eq!(bounded_key("evt_1".to_owned()), "evt_1");
+        let long = bounded_key("é".repeat(513));
+        assert!(long.starts_with("sha256:"));
+        assert_ne!(long, bounded_key("é".repeat(514)));
+        assert_ne!(bounded_key("a\0b".to_owned()), bounded_key("ab".to_owned()));
+        assert_eq!(bounded_key("é".repeat(512)), "é".repeat(512));
+    }
+
+    #[test]
+    fn a_type_is_never_blank_and_never_too_long() {
+        assert_eq!(bounded_type(None), "unknown");
+        assert_eq!(bounded_type(Some("  ".to_owned())), "unknown");
+        assert_eq!(bounded_type(Some("\0".to_owned())), "unknown");
+        assert_eq!(bounded_type(Some("x".repeat(300))).len(), 256);
+        assert_eq!(
+            bounded_type(Some("invoice.paid".to_owned())),
+            "invoice.paid"
+        );
+    }
+}
