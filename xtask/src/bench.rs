@@ -10,7 +10,7 @@ use crate::command::{cargo, succeeds};
 pub(crate) struct Arguments {
     /// What to measure.
     which: Which,
-    /// Arguments of the benchmark itself; `--help` lists them.
+    /// Arguments of the benchmark itself, after `--`; its `--help` lists them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
 }

@@ -11,7 +11,10 @@ use crate::error::{Doing as _, Error};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Account {
     /// We are an ordinary user: the programs run as ourselves.
-    Own,
+    Own {
+        /// Our numeric user id.
+        uid: u32,
+    },
     /// We are root: the programs run as this user and group.
     Dropped {
         /// Numeric user id, never 0.
@@ -30,8 +33,9 @@ impl Account {
     /// # Errors
     /// [`Error::NoAccount`] for root where neither user exists.
     pub fn current() -> Result<Self, Error> {
-        if effective_uid()? != 0 {
-            return Ok(Self::Own);
+        let uid = effective_uid()?;
+        if uid != 0 {
+            return Ok(Self::Own { uid });
         }
         FALLBACK_USERS
             .iter()
@@ -43,6 +47,20 @@ impl Account {
         let uid = id("-u", user)?;
         let gid = id("-g", user)?;
         (uid != 0).then_some(Self::Dropped { uid, gid })
+    }
+
+    /// The user id that the server runs with.
+    #[must_use]
+    pub fn uid(self) -> u32 {
+        match self {
+            Self::Own { uid } | Self::Dropped { uid, .. } => uid,
+        }
+    }
+
+    /// Whether we are root and the server runs as another user.
+    #[must_use]
+    pub fn is_dropped(self) -> bool {
+        matches!(self, Self::Dropped { .. })
     }
 
     /// A command that runs `program` as this account, in a folder every user may enter.

@@ -66,6 +66,19 @@ pub enum Error {
         /// The major version of the programs.
         programs: u16,
     },
+    /// The data directory belongs to somebody else, and PostgreSQL would refuse it.
+    #[error(
+        "{data_dir} belongs to user {owner}, and the server would run as user {runner}. Start as \
+         the user who made it, or move the folder away to start with an empty database"
+    )]
+    WrongOwner {
+        /// The data directory.
+        data_dir: PathBuf,
+        /// User id of its owner.
+        owner: u32,
+        /// User id the server would run with.
+        runner: u32,
+    },
     /// A live server uses this data directory.
     #[error("a PostgreSQL server already runs on {data_dir} (process {pid}, port {port})")]
     InUse {

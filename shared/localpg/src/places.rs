@@ -26,7 +26,7 @@ pub fn state_dir() -> Result<PathBuf, Error> {
 }
 
 fn place(for_root: &str, variable: &str, below_home: &str) -> Result<PathBuf, Error> {
-    if Account::current()? != Account::Own {
+    if Account::current()?.is_dropped() {
         // The account root drops to cannot enter root's home.
         return Ok(PathBuf::from(for_root));
     }

@@ -1,9 +1,8 @@
 //! Starting and stopping a server.
 
 use std::fs::{DirBuilder, File};
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -11,6 +10,8 @@ use crate::account::Account;
 use crate::binaries::Binaries;
 use crate::cluster::{self, PidFile, data_dir_major, with_suffix};
 use crate::error::{Doing as _, Error};
+use crate::log;
+use crate::options::Options;
 use crate::supervisor::{POLL, Supervisor};
 
 /// The name of the superuser of every server made here.
@@ -25,108 +26,6 @@ const STOP_WITHIN: Duration = Duration::from_secs(30);
 
 /// How many free ports are tried: another program may take one between the look and the start.
 const PORT_TRIES: usize = 5;
-
-/// The log starts afresh past this size; the one before is kept beside it.
-const LOG_LIMIT_BYTES: u64 = 8 * 1024 * 1024;
-
-/// How much of the log an error shows.
-const TAIL_LINES: usize = 12;
-
-/// How much may be lost when the machine stops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// Every commit is on the disk before it is acknowledged: development and benches.
-    Full,
-    /// Nothing waits for the disk: tests, whose data ends with them.
-    None,
-}
-
-/// What to start.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The data directory; made when it is not there.
-    pub data_dir: PathBuf,
-    /// The programs to use.
-    pub binaries: Binaries,
-    /// TCP port on 127.0.0.1; 0 picks a free one.
-    pub port: u16,
-    /// Whether commits wait for the disk.
-    pub durability: Durability,
-    /// More server settings, name and value; a later one wins over an earlier one and over ours.
-    pub settings: Vec<(String, String)>,
-}
-
-impl Options {
-    /// A durable server on a free port with our settings alone.
-    #[must_use]
-    pub fn new(data_dir: impl Into<PathBuf>, binaries: Binaries) -> Self {
-        Self {
-            data_dir: data_dir.into(),
-            binaries,
-            port: 0,
-            durability: Durability::Full,
-            settings: Vec::new(),
-        }
-    }
-
-    /// The same with this port.
-    #[must_use]
-    pub fn port(mut self, port: u16) -> Self {
-        self.port = port;
-        self
-    }
-
-    /// The same with this durability.
-    #[must_use]
-    pub fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
-        self
-    }
-
-    /// The same with one more server setting.
-    #[must_use]
-    pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.settings.push((name.into(), value.into()));
-        self
-    }
-
-    fn arguments(&self, port: u16) -> Vec<String> {
-        let off = match self.durability {
-            Durability::Full => &[][..],
-            Durability::None => &[
-                "fsync=off",
-                "synchronous_commit=off",
-                "full_page_writes=off",
-            ],
-        };
-        let ours = [
-            "listen_addresses=127.0.0.1",
-            "unix_socket_directories=",
-            "logging_collector=off",
-            "log_destination=stderr",
-            "timezone=UTC",
-            // The log must not become a second copy of what is stored: no statements, and
-            // no DETAIL lines, which show the values of refused rows.
-            "log_min_error_statement=panic",
-            "log_error_verbosity=terse",
-        ];
-        let mut arguments = vec![
-            "-D".to_owned(),
-            self.data_dir.display().to_string(),
-            "-p".to_owned(),
-            port.to_string(),
-        ];
-        let named = self
-            .settings
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"));
-        let all = ours.iter().chain(off).map(|setting| (*setting).to_owned());
-        for setting in all.chain(named) {
-            arguments.extend(["-c".to_owned(), setting]);
-        }
-        arguments
-    }
-}
 
 /// A running server. It ends when this is dropped or when our process ends, however it ends.
 #[derive(Debug)]
@@ -143,7 +42,7 @@ impl Server {
     ///
     /// # Errors
     /// [`Error::InUse`] where a live server has the data directory, [`Error::PortTaken`],
-    /// [`Error::WrongMajor`], [`Error::InitDb`], or [`Error::Start`] with the end of the log.
+    /// [`Error::WrongMajor`], [`Error::WrongOwner`], [`Error::InitDb`], or [`Error::Start`] with the end of the log.
     pub fn start(mut options: Options) -> Result<Self, Error> {
         let account = Account::current()?;
         options.data_dir = prepare_parent(&options.data_dir)?;
@@ -154,7 +53,8 @@ impl Server {
             .doing(|| format!("locking {}", lock_path.display()))?;
         cluster::make(&options.data_dir, &options.binaries, account)?;
         check_major(&options)?;
-        rotate_log(&log_path(&options.data_dir))?;
+        check_owner(&options.data_dir, account)?;
+        log::rotate(&log::path(&options.data_dir))?;
         let deadline = Instant::now() + START_WITHIN;
         let mut ports_left = PORT_TRIES;
         loop {
@@ -168,7 +68,7 @@ impl Server {
                 Attempt::StillStopping if Instant::now() < deadline => std::thread::sleep(POLL),
                 Attempt::PortTaken | Attempt::StillStopping => {
                     let problem = "no port stayed free, or an earlier server did not end";
-                    return Err(start_error(&options.data_dir, 0, problem));
+                    return Err(log::start_error(&options.data_dir, 0, problem));
                 }
             }
         }
@@ -213,7 +113,7 @@ impl Server {
     /// The server's log file.
     #[must_use]
     pub fn log(&self) -> PathBuf {
-        log_path(&self.data_dir)
+        log::path(&self.data_dir)
     }
 
     /// Whether the server is still running.
@@ -252,7 +152,7 @@ impl Attempt {
         deadline: Instant,
     ) -> Result<Self, Error> {
         let data_dir = &options.data_dir;
-        let log = log_path(data_dir);
+        let log = log::path(data_dir);
         let log_start = std::fs::metadata(&log).map_or(0, |found| found.len());
         let program = options.binaries.program("postgres");
         let arguments = options.arguments(port);
@@ -274,7 +174,7 @@ impl Attempt {
             }
             if Instant::now() >= deadline {
                 let problem = format!("not ready after {} s", START_WITHIN.as_secs());
-                return Err(start_error(data_dir, log_start, &problem));
+                return Err(log::start_error(data_dir, log_start, &problem));
             }
             std::thread::sleep(POLL);
         }
@@ -282,7 +182,7 @@ impl Attempt {
 
     /// Tells from the log why the server ended before it was ready.
     fn after_end(data_dir: &Path, log_start: u64, status: &str) -> Result<Self, Error> {
-        let log = read_from(&log_path(data_dir), log_start);
+        let log = log::read_from(&log::path(data_dir), log_start);
         if log.contains("could not create any TCP/IP sockets") {
             return Ok(Self::PortTaken);
         }
@@ -301,7 +201,7 @@ impl Attempt {
             };
         }
         let problem = format!("it ended with {status}");
-        Err(start_error(data_dir, log_start, &problem))
+        Err(log::start_error(data_dir, log_start, &problem))
     }
 }
 
@@ -330,6 +230,18 @@ fn check_major(options: &Options) -> Result<(), Error> {
     }
 }
 
+fn check_owner(data_dir: &Path, account: Account) -> Result<(), Error> {
+    let found = std::fs::metadata(data_dir).doing(|| format!("reading {}", data_dir.display()))?;
+    if found.uid() == account.uid() {
+        return Ok(());
+    }
+    Err(Error::WrongOwner {
+        data_dir: data_dir.to_path_buf(),
+        owner: found.uid(),
+        runner: account.uid(),
+    })
+}
+
 /// The port to try: the one asked for, or one that was free a moment ago.
 fn pick_port(asked: u16) -> Result<u16, Error> {
     if asked != 0 {
@@ -341,39 +253,4 @@ fn pick_port(asked: u16) -> Result<u16, Error> {
         .local_addr()
         .doing(|| "looking for a free port on 127.0.0.1".to_owned())?;
     Ok(address.port())
-}
-
-fn log_path(data_dir: &Path) -> PathBuf {
-    data_dir.join("server.log")
-}
-
-fn rotate_log(log: &Path) -> Result<(), Error> {
-    if std::fs::metadata(log).is_ok_and(|found| found.len() > LOG_LIMIT_BYTES) {
-        let before = with_suffix(log, ".1");
-        std::fs::rename(log, &before).doing(|| format!("making {}", before.display()))?;
-    }
-    Ok(())
-}
-
-/// What was written to a file past an offset; empty where it cannot be read.
-fn read_from(path: &Path, offset: u64) -> String {
-    let read = || -> std::io::Result<Vec<u8>> {
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(offset))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
-}
-
-fn start_error(data_dir: &Path, log_start: u64, problem: &str) -> Error {
-    let log = log_path(data_dir);
-    let text = read_from(&log, log_start);
-    let lines: Vec<&str> = text.lines().collect();
-    Error::Start {
-        problem: problem.to_owned(),
-        log,
-        tail: lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n"),
-    }
 }

@@ -135,6 +135,25 @@ fn a_folder_made_by_another_major_version_is_refused_and_left_alone() {
 }
 
 #[test]
+fn a_folder_of_another_user_is_refused_with_both_users_named() {
+    let account = Account::current().unwrap();
+    if !account.is_dropped() {
+        return; // Only root can give a folder away.
+    }
+    let dir = folder();
+    let data_dir = dir.path().join("data");
+    Server::start(options(&data_dir)).unwrap().stop().unwrap();
+    let stranger = account.uid() + 1;
+    std::os::unix::fs::chown(&data_dir, Some(stranger), None).unwrap();
+
+    let error = Server::start(options(&data_dir)).unwrap_err();
+    let Error::WrongOwner { owner, runner, .. } = error else {
+        panic!("not the refusal expected: {error}");
+    };
+    assert_eq!((owner, runner), (stranger, account.uid()));
+}
+
+#[test]
 fn a_setting_the_server_refuses_shows_the_end_of_its_log() {
     let dir = folder();
     let wrong = options(&dir.path().join("data")).setting("no_such_setting", "1");
