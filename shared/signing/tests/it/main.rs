@@ -1,0 +1,8 @@
+//! Promises of the signing crate, held against published vectors and against hostile input.
+#![allow(clippy::unwrap_used)]
+
+mod handshakes;
+mod kinds;
+mod round_trip;
+mod vectors;
+mod verdicts;
