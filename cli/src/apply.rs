@@ -1,0 +1,228 @@
+//! `hookstead apply`: the manifest becomes the configuration in the database.
+
+use hookstead_store::{
+    Action, Change, Desired, DesiredSource, DesiredSubscription, ManifestError, Plan, StoreError,
+    Subject,
+};
+use serde_json::{Value, json};
+use sqlx::postgres::PgConnection;
+
+use crate::database::{Database, Role};
+use crate::error::{Doing as _, Error, Exit};
+use crate::manifest::{Manifest, Problem, Problems, Retry, SecretRef, Source, Subscription};
+use crate::output::{self, Table, bad, dim, good};
+use crate::project::{Project, ProjectArguments};
+
+/// Makes the sources and subscriptions in the database what the manifest says,
+/// in one transaction. What the manifest no longer names is disabled, never
+/// deleted.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Say what would change, and change nothing
+    #[arg(long)]
+    plan: bool,
+    #[command(flatten)]
+    project: ProjectArguments,
+    /// Print the changes as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
+    let project = Project::of(&arguments.project)?;
+    let manifest = Manifest::read(&arguments.project.manifest)?;
+    let database = Database::in_use(&project)?;
+    let mut connection = database.connect_as(Role::Admin).await?;
+    let plan = if arguments.plan {
+        check(&mut connection, &manifest).await?
+    } else {
+        apply(&mut connection, &manifest).await?
+    };
+    if arguments.json {
+        output::json(&json!({ "applied": !arguments.plan, "changes": plan.changes }))?;
+    } else {
+        print(&plan, arguments.plan)?;
+    }
+    Ok(Exit::Yes)
+}
+
+/// Writes the manifest to the database.
+pub(crate) async fn apply(
+    connection: &mut PgConnection,
+    manifest: &Manifest,
+) -> Result<Plan, Error> {
+    check(connection, manifest).await?;
+    let actor = std::env::var("USER").unwrap_or_else(|_| "unknown".to_owned());
+    let applied = hookstead_store::apply(connection, &desired(manifest), &actor).await;
+    applied.doing("cannot apply the manifest")
+}
+
+/// What applying would do. The database finds one problem at a time; what it
+/// complains about is put aside and it is asked again, so that all are reported.
+async fn check(connection: &mut PgConnection, manifest: &Manifest) -> Result<Plan, Error> {
+    let mut desired = desired(manifest);
+    let mut problems = Problems::new("the manifest");
+    loop {
+        match hookstead_store::plan(connection, &desired).await {
+            Ok(plan) => return Ok(problems.into_result(plan)?),
+            Err(StoreError::Manifest(error)) => {
+                let before = desired.sources.len() + desired.subscriptions.len();
+                put_aside(&mut desired, &error);
+                problems.add(problem(manifest, &error));
+                if desired.sources.len() + desired.subscriptions.len() == before {
+                    return Ok(problems.into_result(Plan::default())?);
+                }
+            }
+            Err(error) => return Err(error).doing("cannot compare the manifest with the database"),
+        }
+    }
+}
+
+fn put_aside(desired: &mut Desired, error: &ManifestError) {
+    match error.subject {
+        Subject::Source => desired
+            .sources
+            .retain(|source| source.name.as_str() != error.name),
+        Subject::Subscription => {
+            desired
+                .subscriptions
+                .retain(|subscription| subscription.name.as_str() != error.name);
+        }
+    }
+}
+
+fn problem(manifest: &Manifest, error: &ManifestError) -> Problem {
+    let (word, line) = match error.subject {
+        Subject::Source => {
+            let mut all = manifest.sources.iter();
+            (
+                "source",
+                all.find(|s| s.name.as_str() == error.name).map(|s| s.line),
+            )
+        }
+        Subject::Subscription => {
+            let mut all = manifest.subscriptions.iter();
+            (
+                "subscription",
+                all.find(|s| s.name.as_str() == error.name).map(|s| s.line),
+            )
+        }
+    };
+    let field = match error.code {
+        "invalid_filter" => "payload_filter",
+        "invalid_retry_policy" => "retry",
+        "unknown_source" => "source",
+        "duplicate_name" => "name",
+        _ => "",
+    };
+    let message = error.to_string();
+    let lead = format!("{word} '{}': ", error.name);
+    Problem {
+        line,
+        table: format!("{word} \"{}\"", error.name),
+        field: field.to_owned(),
+        code: error.code,
+        message: message.strip_prefix(&lead).unwrap_or(&message).to_owned(),
+    }
+}
+
+fn desired(manifest: &Manifest) -> Desired {
+    // What is switched off in the manifest is to the database as if it were not there.
+    let enabled = manifest
+        .subscriptions
+        .iter()
+        .filter(|subscription| subscription.enabled);
+    Desired {
+        sources: manifest.sources.iter().map(desired_source).collect(),
+        subscriptions: enabled.map(desired_subscription).collect(),
+    }
+}
+
+fn desired_source(source: &Source) -> DesiredSource {
+    let scheme = source.scheme.as_ref();
+    DesiredSource {
+        name: source.name.clone(),
+        kind: source.kind.clone(),
+        // A scheme is plain data, so it always has a JSON form.
+        scheme: scheme.and_then(|scheme| serde_json::to_value(scheme).ok()),
+        secret_ref: Some(reference(source)),
+        public_url: source.public_url.clone(),
+        tolerance_s: source.tolerance_s,
+        allowed_event_types: source.allowed_event_types.clone(),
+        dedupe_rule: source.dedupe.clone(),
+        tenant: source.tenant.clone(),
+        schema_version: source.schema_version.clone(),
+        retired_schema_versions: Vec::new(),
+        report_event_type: source.report_event_type,
+    }
+}
+
+/// The reference as the receiver reads it.
+pub(crate) fn reference(source: &Source) -> String {
+    match &source.secret {
+        SecretRef::Dev => Project::secret_reference(source.name.as_str()),
+        SecretRef::Env(name) => format!("env:{name}"),
+        SecretRef::File(path) => format!("file:{path}"),
+    }
+}
+
+fn desired_subscription(subscription: &Subscription) -> DesiredSubscription {
+    DesiredSubscription {
+        name: subscription.name.clone(),
+        source: subscription.source.clone(),
+        tenant: subscription.tenant.clone(),
+        event_types: subscription.event_types.clone(),
+        payload_filter: subscription.payload_filter.clone(),
+        destination: serde_json::to_value(&subscription.destination).unwrap_or_default(),
+        retry_policy: retry_policy(&subscription.retry),
+        schema_version: subscription.schema_version.clone(),
+        rate_limit_per_s: subscription.rate_limit_per_s,
+    }
+}
+
+/// The whole policy where something is overridden; `None` keeps the default one.
+fn retry_policy(retry: &Retry) -> Option<Value> {
+    if *retry == Retry::default() {
+        return None;
+    }
+    // The database's own default, which it only applies as a whole. A test compares the two.
+    let schedule_s = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
+    Some(json!({
+        "schedule_s": retry.schedule_s.clone().unwrap_or_else(|| schedule_s.to_vec()),
+        "jitter": retry.jitter.unwrap_or(0.2),
+        "timeout_ms": retry.timeout_ms.unwrap_or(15_000),
+        "max_age_s": retry.max_age_s.unwrap_or(432_000),
+        "give_up_after_identical": retry.give_up_after_identical.unwrap_or(5),
+    }))
+}
+
+fn print(plan: &Plan, only_plan: bool) -> Result<(), Error> {
+    let mut table = Table::new(["CHANGE", "WHAT", "NAME", "FIELDS"]);
+    for change in &plan.changes {
+        let (word, fields) = describe(change);
+        let what = match change.subject {
+            Subject::Source => "source",
+            Subject::Subscription => "subscription",
+        };
+        table.row([word, what, &change.name, &fields]);
+    }
+    if !plan.changes.is_empty() {
+        output::line(&table.render())?;
+    }
+    output::line(&match (plan.is_empty(), only_plan) {
+        (true, _) => dim("Nothing changes: the database is as the manifest says."),
+        (false, true) => bad("This is a plan; nothing was changed. Without --plan it is applied."),
+        (false, false) => good("Applied."),
+    })
+}
+
+fn describe(change: &Change) -> (&'static str, String) {
+    match &change.action {
+        Action::Create => ("create", String::new()),
+        Action::Update { fields } => ("update", fields.join(", ")),
+        Action::Enable { fields } => ("enable", fields.join(", ")),
+        Action::Disable => ("disable", String::new()),
+        Action::StaysDisabled { reason, .. } => ("stays disabled", format!("reason: {reason}")),
+        Action::Unchanged => ("unchanged", String::new()),
+    }
+}

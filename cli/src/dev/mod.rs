@@ -1,0 +1,197 @@
+//! `hookstead dev`: the whole system on this machine.
+
+mod logs;
+mod postgres;
+mod ready;
+mod secrets;
+mod server;
+
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use hookstead_receiver::config::Config;
+use hookstead_receiver::{Clock, DirectoryLimits, Limits, Receiver};
+use hookstead_secrets::{CacheLimits, LocalSecrets};
+use hookstead_store::{ConnectionLimits, Connections};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::apply;
+use crate::database::Role;
+use crate::error::{Doing as _, Error, Exit};
+use crate::manifest::Manifest;
+use crate::output;
+use crate::project::{Project, ProjectArguments, Running};
+use postgres::Prepared;
+
+/// Connections of the local receiver: as many requests are stored at once.
+const CONNECTION_SLOTS: usize = 8;
+
+/// How often it is looked whether PostgreSQL still runs.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Starts PostgreSQL, brings the schema up to date, applies the manifest and
+/// serves the receiver until Ctrl-C. Data and secrets stay for the next start.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "HOOKSTEAD_LISTEN",
+        default_value = "127.0.0.1:8080"
+    )]
+    listen: SocketAddr,
+    #[command(flatten)]
+    project: ProjectArguments,
+    /// Print the ready message and the logs as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
+    let mut signals = Signals::listen()?;
+    let project = Project::of(&arguments.project)?;
+    let manifest = Manifest::read(&arguments.project.manifest)?;
+    let lock = project.lock()?;
+    let listener = bind(arguments.listen).await?;
+    logs::start(arguments.json);
+    secrets::prepare(&project, &manifest)?;
+    let started = tokio::select! {
+        started = start(&project, &manifest) => Some(started?),
+        () = signals.first() => None,
+    };
+    let Some((prepared, receiver, max_body_bytes)) = started else {
+        return Ok(Exit::Yes);
+    };
+    let address = listener.local_addr().doing("cannot tell the address")?;
+    let url = format!("http://{address}");
+    let running = Running {
+        url: url.clone(),
+        database: prepared.database.clone(),
+    };
+    project.announce(&lock, &running)?;
+    let (tell, told) = watch::channel(false);
+    let serving = server::serve(listener, Rc::new(receiver), max_body_bytes, told);
+    let serving = tokio::task::spawn_local(serving);
+    ready::print(
+        &url,
+        &project,
+        &manifest,
+        &prepared.described,
+        arguments.json,
+    )
+    .await?;
+    let mut server = prepared.server;
+    let ended = until_told(&mut signals, server.as_mut()).await;
+    tell.send(true).ok();
+    serving
+        .await
+        .map_err(io::Error::other)
+        .doing("the server ended by a fault")?;
+    drop(lock);
+    if let Some(server) = server {
+        let stopped = tokio::task::spawn_blocking(move || server.stop()).await;
+        stopped
+            .map_err(io::Error::other)
+            .doing("cannot stop PostgreSQL")??;
+    }
+    if !arguments.json {
+        output::line("Stopped. Data and secrets are kept for the next start.")?;
+    }
+    ended
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, Error> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => Error::PortTaken { address },
+            _ => Error::Listen { address, source },
+        })
+}
+
+async fn start(
+    project: &Project,
+    manifest: &Manifest,
+) -> Result<(Prepared, Receiver<LocalSecrets>, usize), Error> {
+    let prepared = postgres::prepare(project).await?;
+    let mut connection = prepared.database.connect_as(Role::Admin).await?;
+    apply::apply(&mut connection, manifest).await?;
+    let options = prepared.database.options_as(Role::Receiver)?;
+    let limits = ConnectionLimits {
+        slots: CONNECTION_SLOTS,
+        ..ConnectionLimits::default()
+    };
+    let connections = Connections::new(options, limits);
+    let config = Config::read(|name| match name {
+        // It connects by the options above.
+        "HOOKSTEAD_DATABASE_URL" => Some("as configured".to_owned()),
+        other => std::env::var(other).ok(),
+    });
+    let config =
+        config.map_err(|error| Error::usage("invalid_configuration", error.to_string()))?;
+    let limits = Limits {
+        // One machine, one person who waits: what they change works at once.
+        directory: DirectoryLimits {
+            fresh_for: time::Duration::seconds(1),
+            unknown_for: time::Duration::ZERO,
+        },
+        secrets: CacheLimits {
+            fresh_for: time::Duration::seconds(1),
+            ..CacheLimits::default()
+        },
+        ..Limits::from_config(&config)
+    };
+    let secrets = LocalSecrets::new(project.folder());
+    let receiver = Receiver::new(connections, secrets, Clock::system(), limits, config.region);
+    Ok((prepared, receiver, config.max_body_bytes))
+}
+
+/// Waits for Ctrl-C or SIGTERM, or for the end of the database server.
+async fn until_told(
+    signals: &mut Signals,
+    mut server: Option<&mut hookstead_localpg::Server>,
+) -> Result<Exit, Error> {
+    let mut look = tokio::time::interval(LOOK_EVERY);
+    loop {
+        tokio::select! {
+            () = signals.first() => return Ok(Exit::Yes),
+            _ = look.tick() => {
+                if server.as_mut().is_some_and(|server| !server.is_running()) {
+                    let source = io::Error::other("its log is server.log in the data folder");
+                    return Err(Error::System { doing: "PostgreSQL ended by itself", source });
+                }
+            }
+        }
+    }
+}
+
+/// The signals that mean: stop.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, Error> {
+        let listen = |kind| signal(kind).doing("cannot listen for signals");
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+        })
+    }
+
+    async fn first(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hang_up.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! `[[subscription]]`: who gets which events, and how often it is tried.
+
+use std::collections::BTreeSet;
+
+use hookstead_domain::{EventTypePattern, SourceName};
+use serde::Serialize;
+use toml::Spanned;
+use toml::de::DeTable;
+
+use super::fields::{Fields, Text};
+use super::problem::Problems;
+use super::source::{patterns, short, value};
+
+/// Most retries of one schedule; the database's own limit.
+const MAX_RETRIES: usize = 50;
+
+/// Longest single wait: 30 days.
+const MAX_WAIT_S: u32 = 2_592_000;
+
+/// Where events go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum Destination {
+    /// A signed POST to this address.
+    Http {
+        url: String,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        allow_http: bool,
+    },
+}
+
+/// Overrides of the default retry policy. Absent members keep the default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Retry {
+    pub(crate) schedule_s: Option<Vec<u32>>,
+    pub(crate) jitter: Option<f64>,
+    pub(crate) timeout_ms: Option<u32>,
+    pub(crate) max_age_s: Option<u32>,
+    pub(crate) give_up_after_identical: Option<u32>,
+}
+
+/// One subscription.
+#[derive(Clone, Debug)]
+pub(crate) struct Subscription {
+    pub(crate) line: usize,
+    pub(crate) name: SourceName,
+    /// The source whose events it takes; `None`: of every source.
+    pub(crate) source: Option<SourceName>,
+    pub(crate) event_types: Vec<EventTypePattern>,
+    /// A SQL/JSON path; the database checks it when it is applied.
+    pub(crate) payload_filter: Option<String>,
+    pub(crate) destination: Destination,
+    pub(crate) retry: Retry,
+    pub(crate) tenant: Option<String>,
+    pub(crate) schema_version: Option<String>,
+    pub(crate) rate_limit_per_s: Option<u32>,
+    pub(crate) enabled: bool,
+}
+
+pub(super) fn read<'t>(
+    number: usize,
+    table: Spanned<DeTable<'t>>,
+    sources: &BTreeSet<&str>,
+    text: &Text<'t>,
+    problems: &mut Problems,
+) -> Option<Subscription> {
+    let mut fields = Fields::new(format!("subscription {number}"), table, text, problems);
+    if !fields.has("name") {
+        fields.missing("name", "a subscription needs a name");
+    }
+    let name = value(fields.parse("name", "invalid_name", |text| {
+        let parsed = text.parse::<SourceName>();
+        parsed.map_err(|error| {
+            error
+                .to_string()
+                .replace("source name", "subscription name")
+        })
+    }));
+    if let Some(name) = &name {
+        fields.rename(format!("subscription \"{}\"", name.as_str()));
+    }
+    let line = fields.line();
+    let source = fields.parse("source", "unknown_source", |text| {
+        let known = sources
+            .contains(text)
+            .then(|| text.parse::<SourceName>().ok())
+            .flatten();
+        known.ok_or_else(|| format!("there is no source \"{text}\" in this manifest"))
+    });
+    let event_types = patterns(&mut fields, "event_types");
+    let payload_filter = fields.parse("payload_filter", "out_of_range", short(8192));
+    if !fields.has("destination") {
+        let message =
+            "a subscription needs a destination: { kind = \"http\", url = \"https://…\" }";
+        fields.missing("destination", message);
+    }
+    let destination = fields.table("destination");
+    let retry = fields.table("retry");
+    let tenant = fields.parse("tenant", "out_of_range", short(128));
+    let schema_version = fields.parse("schema_version", "out_of_range", short(64));
+    let rate_limit_per_s = bounded(&mut fields, "rate_limit_per_s", 1, 100_000);
+    let enabled = fields.take::<bool>("enabled", "true or false");
+    fields.finish();
+    let shown = name.as_ref().map_or_else(
+        || number.to_string(),
+        |name| format!("\"{}\"", name.as_str()),
+    );
+    let destination = destination.map(|table| {
+        destination_of(Fields::new(
+            format!("subscription {shown}, destination"),
+            table,
+            text,
+            problems,
+        ))
+    });
+    let retry = retry.map(|table| {
+        retry_of(Fields::new(
+            format!("subscription {shown}, retry"),
+            table,
+            text,
+            problems,
+        ))
+    });
+    Some(Subscription {
+        line,
+        name: name?,
+        source: value(source),
+        event_types,
+        payload_filter: value(payload_filter),
+        destination: destination??,
+        retry: retry.unwrap_or_default(),
+        tenant: value(tenant),
+        schema_version: value(schema_version),
+        rate_limit_per_s,
+        enabled: value(enabled).unwrap_or(true),
+    })
+}
+
+fn destination_of(mut fields: Fields<'_, '_>) -> Option<Destination> {
+    if !fields.has("kind") {
+        fields.missing("kind", "must be \"http\"");
+    }
+    let kind = fields.parse("kind", "unknown_destination", |kind| match kind {
+        "http" => Ok(()),
+        _ => Err("must be \"http\"".to_owned()),
+    });
+    let allow_http = value(fields.take::<bool>("allow_http", "true or false")).unwrap_or(false);
+    if !fields.has("url") {
+        fields.missing("url", "an http destination needs a URL");
+    }
+    let url = fields.parse("url", "invalid_url", |text| {
+        destination_url(text, allow_http)
+    });
+    fields.finish();
+    kind?;
+    let url = value(url)?;
+    Some(Destination::Http { url, allow_http })
+}
+
+fn destination_url(text: &str, allow_http: bool) -> Result<String, String> {
+    let url = url::Url::parse(text).map_err(|error| format!("is no URL: {error}"))?;
+    match url.scheme() {
+        _ if !url.username().is_empty() || url.password().is_some() => {
+            Err("must not hold a user or password".to_owned())
+        }
+        "https" => Ok(text.to_owned()),
+        "http" if allow_http => Ok(text.to_owned()),
+        "http" => Err("is not https; `allow_http = true` beside it allows that".to_owned()),
+        _ => Err("must be an https URL".to_owned()),
+    }
+}
+
+fn retry_of(mut fields: Fields<'_, '_>) -> Retry {
+    let schedule = fields.take::<Vec<u32>>("schedule_s", "a list of whole seconds");
+    if let Some((line, schedule)) = &schedule {
+        if schedule.len() > MAX_RETRIES {
+            fields.problem(
+                "schedule_s",
+                *line,
+                "out_of_range",
+                format!("holds at most {MAX_RETRIES}"),
+            );
+        }
+        if schedule.iter().any(|&wait_s| wait_s > MAX_WAIT_S) {
+            let message = format!("no wait is longer than {MAX_WAIT_S} (30 days)");
+            fields.problem("schedule_s", *line, "out_of_range", message);
+        }
+    }
+    let jitter = fields.take::<f64>("jitter", "a number from 0 to 1");
+    if let Some((line, jitter)) = jitter
+        && !(0.0..=1.0).contains(&jitter)
+    {
+        fields.problem("jitter", line, "out_of_range", "is a number from 0 to 1");
+    }
+    let retry = Retry {
+        schedule_s: value(schedule),
+        jitter: value(jitter),
+        timeout_ms: bounded(&mut fields, "timeout_ms", 1, 900_000),
+        max_age_s: bounded(&mut fields, "max_age_s", 1, 31_536_000),
+        give_up_after_identical: bounded(&mut fields, "give_up_after_identical", 1, 51),
+    };
+    fields.finish();
+    retry
+}
+
+fn bounded(fields: &mut Fields<'_, '_>, field: &'static str, min: u32, max: u32) -> Option<u32> {
+    let (line, number) = fields.take::<u32>(field, "a whole number")?;
+    if !(min..=max).contains(&number) {
+        fields.problem(
+            field,
+            line,
+            "out_of_range",
+            format!("is a number from {min} to {max}"),
+        );
+        return None;
+    }
+    Some(number)
+}

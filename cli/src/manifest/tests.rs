@@ -1,0 +1,198 @@
+//! Tests of reading a manifest.
+
+use super::*;
+
+fn problems(text: &str) -> Vec<(Option<usize>, String, String, &'static str)> {
+    let problems = Manifest::parse("test.toml", text).unwrap_err();
+    let found = problems.found.iter();
+    found
+        .map(|p| (p.line, p.table.clone(), p.field.clone(), p.code))
+        .collect()
+}
+
+fn codes(text: &str) -> Vec<&'static str> {
+    problems(text)
+        .into_iter()
+        .map(|(_, _, _, code)| code)
+        .collect()
+}
+
+const SOURCE: &str = "[[source]]\nname = \"s\"\nkind = \"stripe\"\nsecret = \"dev\"\n";
+
+#[test]
+fn the_example_manifest_is_read_whole() {
+    let text = include_str!("../../../hookstead.toml");
+    let manifest = Manifest::parse("hookstead.toml", text).unwrap();
+    let kinds: Vec<&str> = manifest.sources.iter().map(|s| s.kind.as_str()).collect();
+    assert_eq!(
+        kinds,
+        ["stripe", "github", "shopify", "standard-webhooks", "acme"]
+    );
+    assert!(manifest.source("acme-erp").unwrap().scheme.is_some());
+    assert_eq!(manifest.subscriptions.len(), 2);
+}
+
+#[test]
+fn every_problem_is_found_in_one_reading_with_its_line_and_field() {
+    let text = r#"
+[[source]]
+name = "Stripe Main"
+kind = "strippe"
+secret = "whsec_CANARY"
+tolerance_s = "soon"
+colour = "red"
+
+[[source]]
+name = "two"
+kind = "github"
+allowed_event_type = ["push"]
+
+[[subscription]]
+name = "three"
+source = "nobody"
+destination = { kind = "http", url = "http://example.com" }
+retry = { jitter = 3.0, timout_ms = 5 }
+"#;
+    let found = problems(text);
+    let expected = [
+        (3, "source 1", "name", "invalid_name"),
+        (4, "source 1", "kind", "unknown_kind"),
+        (5, "source 1", "secret", "invalid_secret"),
+        (6, "source 1", "tolerance_s", "wrong_type"),
+        (7, "source 1", "colour", "unknown_field"),
+        (9, "source \"two\"", "secret", "missing_field"),
+        (12, "source \"two\"", "allowed_event_type", "unknown_field"),
+        (16, "subscription \"three\"", "source", "unknown_source"),
+        (
+            17,
+            "subscription \"three\", destination",
+            "url",
+            "invalid_url",
+        ),
+        (
+            18,
+            "subscription \"three\", retry",
+            "jitter",
+            "out_of_range",
+        ),
+        (
+            18,
+            "subscription \"three\", retry",
+            "timout_ms",
+            "unknown_field",
+        ),
+    ];
+    let expected: Vec<_> = expected
+        .map(|(line, table, field, code)| (Some(line), table.to_owned(), field.to_owned(), code))
+        .into();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_secret_in_the_wrong_place_is_not_repeated_in_the_message() {
+    for secret in ["\"whsec_CANARY\"", "[\"CANARY\"]", "{ CANARY = 1 }"] {
+        let text = format!("[[source]]\nname = \"s\"\nkind = \"stripe\"\nsecret = {secret}\n");
+        let message = Manifest::parse("t", &text).unwrap_err().to_string();
+        assert!(!message.contains("CANARY"), "{message}");
+    }
+}
+
+#[test]
+fn a_misspelt_field_is_told_its_right_name() {
+    let text = format!("{SOURCE}tolerance = 5\nallowed_event_type = []\n");
+    let message = Manifest::parse("t", &text).unwrap_err().to_string();
+    assert!(message.contains("did you mean tolerance_s?"), "{message}");
+    assert!(
+        message.contains("did you mean allowed_event_types?"),
+        "{message}"
+    );
+}
+
+#[test]
+fn names_are_unique_within_their_kind() {
+    assert_eq!(codes(&format!("{SOURCE}{SOURCE}")), ["duplicate_name"]);
+}
+
+#[test]
+fn syntax_errors_come_with_their_line() {
+    let found = problems("[[source]]\nname = \n");
+    assert_eq!(found[0].0, Some(2));
+    assert_eq!(found[0].3, "syntax");
+}
+
+#[test]
+fn secrets_are_references_of_three_forms() {
+    let read = |secret: &str| {
+        let text = format!("[[source]]\nname = \"s\"\nkind = \"stripe\"\nsecret = \"{secret}\"\n");
+        Manifest::parse("t", &text).map(|manifest| manifest.sources[0].secret.clone())
+    };
+    assert_eq!(read("dev").unwrap(), SecretRef::Dev);
+    assert_eq!(read("env:A_1").unwrap(), SecretRef::Env("A_1".to_owned()));
+    assert_eq!(read("file:a/b").unwrap(), SecretRef::File("a/b".to_owned()));
+    assert_eq!(
+        read("file:/run/s").unwrap(),
+        SecretRef::File("/run/s".to_owned())
+    );
+    for wrong in [
+        "",
+        "env:",
+        "env:1A",
+        "env:A B",
+        "file:",
+        "file:../x",
+        "Dev",
+        "aws:x",
+    ] {
+        assert!(read(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_scheme_of_the_users_own_is_checked_and_needs_a_kind_of_its_own() {
+    let with = |kind: &str, scheme: &str| {
+        format!("[[source]]\nname = \"s\"\nkind = \"{kind}\"\nsecret = \"dev\"\n{scheme}")
+    };
+    let good = "[source.scheme]\nname = \"A\"\n[source.scheme.token]\nfrom = \"header:X\"\n";
+    assert!(Manifest::parse("t", &with("own", good)).is_ok());
+    assert_eq!(codes(&with("stripe", good)), ["kind_is_built_in"]);
+    let bad_place = "[source.scheme]\nname = \"A\"\n[source.scheme.token]\nfrom = \"cookie:X\"\n";
+    assert_eq!(codes(&with("own", bad_place)), ["invalid_scheme"]);
+    let no_method = "[source.scheme]\nname = \"A\"\n";
+    assert_eq!(codes(&with("own", no_method)), ["invalid_scheme"]);
+}
+
+#[test]
+fn dedupe_rules_and_patterns_are_checked() {
+    assert!(Manifest::parse("t", &format!("{SOURCE}dedupe = \"header:X-Id\"\n")).is_ok());
+    assert!(Manifest::parse("t", &format!("{SOURCE}dedupe = \"every-arrival\"\n")).is_ok());
+    assert_eq!(
+        codes(&format!("{SOURCE}dedupe = \"body-hash\"\n")),
+        ["invalid_dedupe"]
+    );
+    assert_eq!(
+        codes(&format!("{SOURCE}allowed_event_types = [\"a\", \"\"]\n")),
+        ["invalid_pattern"]
+    );
+}
+
+#[test]
+fn plain_http_needs_an_explicit_word_and_addresses_hold_no_password() {
+    let with = |destination: &str| {
+        format!("{SOURCE}[[subscription]]\nname = \"a\"\ndestination = {{ {destination} }}\n")
+    };
+    let ok = with("kind = \"http\", url = \"http://127.0.0.1:9/\", allow_http = true");
+    assert!(Manifest::parse("t", &ok).is_ok());
+    let password = with("kind = \"http\", url = \"https://u:p@h/\"");
+    assert_eq!(codes(&password), ["invalid_url"]);
+    assert_eq!(
+        codes(&with("kind = \"ftp\", url = \"https://h/\"")),
+        ["unknown_destination"]
+    );
+    assert_eq!(codes(&with("kind = \"http\"")), ["missing_field"]);
+}
+
+#[test]
+fn an_empty_file_is_an_empty_manifest() {
+    let manifest = Manifest::parse("t", "").unwrap();
+    assert!(manifest.sources.is_empty() && manifest.subscriptions.is_empty());
+}
