@@ -8,15 +8,14 @@ use hookstead_localpg::Binaries;
 use crate::command::{cargo, count_tests, succeeds};
 use crate::postgres::{TestServer, binaries};
 use crate::tally::Tally;
-use crate::{deny, fuzz, sqlx_data, workspace};
+use crate::{deny, fuzz, sqlx_data};
 
 /// How long each fuzz target runs where no time is given.
 const FUZZ_S: &str = "60";
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// PostgreSQL major versions to run on, as `15,18`; without it, whatever is found.
-    /// All tests run on the first, those that need a database on the others too.
+    /// PostgreSQL major versions to run all tests on, as `15,18`; without it, whatever is found.
     #[arg(long, value_delimiter = ',')]
     postgres: Vec<u16>,
     /// Also builds the fuzz targets and runs each for so many seconds.
@@ -133,30 +132,21 @@ fn tests(arguments: &Arguments) -> anyhow::Result<Tally> {
         [] => vec![None],
         named => named.iter().copied().map(Some).collect(),
     };
-    for (place, version) in versions.into_iter().enumerate() {
-        let found = binaries(version)?;
-        let packages = if place == 0 {
-            vec!["--workspace".to_owned()]
-        } else {
-            let named = workspace::database_packages()?;
-            named
-                .iter()
-                .map(|name| format!("--package={name}"))
-                .collect()
-        };
-        tally += tests_on(found, &packages)?;
+    for version in versions {
+        tally += tests_on(binaries(version)?)?;
     }
     Ok(tally)
 }
 
-fn tests_on(binaries: Binaries, packages: &[String]) -> anyhow::Result<Tally> {
+/// All tests, also where they need no database: choosing packages would change the features
+/// of what they are built with, and building anew takes longer than running them again.
+fn tests_on(binaries: Binaries) -> anyhow::Result<Tally> {
     let (major, minor) = binaries.version;
     println!("\n== on PostgreSQL {major}.{minor}");
     let bin_dir = binaries.bin_dir.clone();
     let running = TestServer::start(binaries)?;
-    let mut command = cargo(["test", "--locked", "--no-fail-fast"]);
+    let mut command = cargo(["test", "--workspace", "--locked", "--no-fail-fast"]);
     command
-        .args(packages)
         .env("SQLX_OFFLINE", "true")
         .env("HOOKSTEAD_TEST_DATABASE_URL", running.url())
         // Tests that start servers of their own use the same version.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use cargo_metadata::{DependencyKind, MetadataCommand};
+use cargo_metadata::MetadataCommand;
 
 /// The repository's root.
 pub(crate) fn root() -> PathBuf {
@@ -22,22 +22,3 @@ pub(crate) fn target() -> anyhow::Result<PathBuf> {
         .context("asking cargo for the workspace")?;
     Ok(metadata.target_directory.into())
 }
-
-/// The packages with tests that need a database: those that use the test support crate, and it.
-pub(crate) fn database_packages() -> anyhow::Result<Vec<String>> {
-    let metadata = MetadataCommand::new()
-        .current_dir(root())
-        .no_deps()
-        .exec()
-        .context("asking cargo for the workspace")?;
-    let uses_testkit = |package: &&cargo_metadata::Package| {
-        let mut dependencies = package.dependencies.iter();
-        package.name == TESTKIT
-            || dependencies
-                .any(|one| one.name == TESTKIT && one.kind == DependencyKind::Development)
-    };
-    let packages = metadata.packages.iter().filter(uses_testkit);
-    Ok(packages.map(|package| package.name.to_string()).collect())
-}
-
-const TESTKIT: &str = "hookstead-testkit";
