@@ -31,6 +31,7 @@
 mod algorithm;
 mod builtin;
 mod credentials;
+mod docs;
 mod encoding;
 mod explain;
 mod extract;
@@ -59,6 +60,7 @@ mod view;
 
 pub use algorithm::Algorithm;
 pub use builtin::{builtin, builtin_toml, kinds};
+pub use docs::{providers_table, secret_shape};
 pub use encoding::{Compare, Encoding};
 pub use explain::{CandidateInfo, Explanation, PieceInfo, Place, SignedText, StampInfo, explain};
 pub use extract::{Extracted, dedupe_key, extract};

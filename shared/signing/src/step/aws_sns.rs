@@ -25,6 +25,15 @@ const CONFIRMATION: &[&str] = &[
     "Type",
 ];
 
+const WITHOUT_TOKEN: &[&str] = &[
+    "Message",
+    "MessageId",
+    "SubscribeURL",
+    "Timestamp",
+    "TopicArn",
+    "Type",
+];
+
 pub(crate) fn plan<'a>(
     view: &View<'a>,
     rule: &'a SignatureRule,
@@ -43,24 +52,27 @@ pub(crate) fn plan<'a>(
         _ => return Err(Reason::UnsupportedAlgorithm),
     };
     trusted(view, "body:$.SigningCertURL", is_sns)?;
-    let names = match field("Type").as_deref() {
-        Some("Notification") => NOTIFICATION,
-        Some("SubscriptionConfirmation" | "UnsubscribeConfirmation") => CONFIRMATION,
+    let lists: &[&[&'static str]] = match field("Type").as_deref() {
+        Some("Notification") => &[NOTIFICATION],
+        Some("SubscriptionConfirmation") => &[CONFIRMATION],
+        // Amazon's documentation lists the token here, its JavaScript validator leaves it out.
+        Some("UnsubscribeConfirmation") => &[CONFIRMATION, WITHOUT_TOKEN],
         _ => return Err(Reason::UnexpectedValue("Type".into())),
     };
-    let content = names
-        .iter()
-        .filter_map(|name| {
+    let content = |names: &&[&'static str]| {
+        let bits = names.iter().filter_map(|name| {
             let value = field(name)?;
             Some(Bit::new(*name, format!("{name}\n{value}\n").into_bytes()))
-        })
-        .collect();
+        });
+        bits.collect()
+    };
+    let contents = lists.iter().map(content).collect();
     plan.guard = field("TopicArn").map(|arn| ("topic_arn", arn));
     let ts = field("Timestamp");
     plan.groups.push(PlanGroup {
         ts,
         signatures: vec![signature.into()],
-        contents: vec![content],
+        contents,
         member: None,
     });
     Ok(plan)

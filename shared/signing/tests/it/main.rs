@@ -1,6 +1,7 @@
 //! Promises of the signing crate, held against published vectors and against hostile input.
 #![allow(clippy::unwrap_used)]
 
+mod docs;
 mod handshakes;
 mod kinds;
 mod round_trip;
