@@ -12,8 +12,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use hookstead_domain::EventTypePattern;
 use hookstead_signing::Scheme;
 use hookstead_store::{SourceRecord, StoreError};
+
 use time::{Duration, OffsetDateTime};
 use tokio::sync::Mutex as AsyncMutex;
+
+use crate::dedupe::DedupeRule;
 
 /// How old the directory may get.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +40,9 @@ impl Default for DirectoryLimits {
 /// A source that takes events, ready to verify.
 pub(crate) struct Source {
     pub(crate) record: SourceRecord,
-    /// `None` where the stored scheme cannot be read; such a source refuses everything.
+    /// `None` where the stored scheme or dedupe rule cannot be read; such a source refuses everything.
     pub(crate) scheme: Option<Scheme>,
+    pub(crate) dedupe: DedupeRule,
     allowed: Vec<EventTypePattern>,
 }
 
@@ -48,9 +52,18 @@ impl Source {
             Some(own) => Scheme::from_json(&own.to_string()).ok(),
             None => hookstead_signing::builtin(&record.kind).cloned(),
         };
+        let dedupe = match &record.dedupe_rule {
+            Some(rule) => rule.parse().ok(),
+            None => Some(DedupeRule::OfKind),
+        };
+        // A rule that cannot be read must not fall back to another one: refuse instead.
+        let scheme = scheme.zip(dedupe.as_ref()).map(|(mut scheme, dedupe)| {
+            dedupe.apply_to(&mut scheme);
+            scheme
+        });
         if scheme.is_none() {
             tracing::error!(source.name = %record.name, source.kind = %record.kind,
-                "the signing scheme of a source cannot be read; it refuses every request");
+                "the scheme or the dedupe rule of a source cannot be read; it refuses every request");
         }
         let allowed = record
             .allowed_event_types
@@ -60,6 +73,7 @@ impl Source {
         Self {
             record,
             scheme,
+            dedupe: dedupe.unwrap_or_default(),
             allowed,
         }
     }

@@ -3,16 +3,11 @@
 use hookstead_domain::{ErrorCode, EventId};
 use hookstead_signing::{Request, Verified};
 use hookstead_store::{NewEvent, payload};
-use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
 use crate::body::media_type;
 use crate::directory::Source;
 use crate::stored_headers::stored_headers;
-
-/// Longest dedupe key that is stored as it is, in characters. Longer ones would
-/// not fit an index entry and are stored as their hash.
-const MAX_KEY_CHARS: usize = 512;
 
 /// Longest event type and content type that are stored; the rest is cut.
 const MAX_TYPE_CHARS: usize = 256;
@@ -49,14 +44,15 @@ impl Draft {
         let event_id = new_event_id(received_at)?;
         let scheme = source.scheme.as_ref().ok_or(ErrorCode::Internal)?;
         let extracted = hookstead_signing::extract(scheme, request, verified);
-        let key = hookstead_signing::dedupe_key(scheme, request, verified, &extracted)
-            .unwrap_or_else(|| format!("arrival:{event_id}"));
+        let key = source
+            .dedupe
+            .key(scheme, request, verified, &extracted, event_id);
         let media_type = media_type(request.headers);
         let content_type = request.headers.first("content-type");
         Ok(Self {
             event_id,
             received_at,
-            key: bounded_key(key),
+            key,
             event_type: bounded_type(extracted.event_type),
             occurred_at: extracted.occurred_at,
             payload: payload::parse(media_type.as_deref(), request.plain_body()),
@@ -115,15 +111,6 @@ fn new_event_id(received_at: OffsetDateTime) -> Result<EventId, ErrorCode> {
     Ok(EventId::new(u64::try_from(ms).unwrap_or(0), random))
 }
 
-/// Makes any text fit the key column.
-fn bounded_key(key: String) -> String {
-    if key.chars().count() > MAX_KEY_CHARS || key.contains('\0') {
-        format!("sha256:{}", hex::encode(Sha256::digest(key.as_bytes())))
-    } else {
-        key
-    }
-}
-
 fn bounded_type(event_type: Option<String>) -> String {
     match event_type.map(|text| cut(&text, MAX_TYPE_CHARS)) {
         Some(text) if !text.trim().is_empty() => text,
@@ -139,16 +126,6 @@ fn cut(text: &str, max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn keys_that_do_not_fit_become_their_hash_and_stay_distinct() {
-        assert_eq!(bounded_key("evt_1".to_owned()), "evt_1");
-        let long = bounded_key("é".repeat(513));
-        assert!(long.starts_with("sha256:"));
-        assert_ne!(long, bounded_key("é".repeat(514)));
-        assert_ne!(bounded_key("a\0b".to_owned()), bounded_key("ab".to_owned()));
-        assert_eq!(bounded_key("é".repeat(512)), "é".repeat(512));
-    }
 
     #[test]
     fn a_type_is_never_blank_and_never_too_long() {

@@ -1,9 +1,10 @@
 //! API Gateway HTTP API events (payload format 2.0), and function URLs, which
 //! use the same shape.
 //!
-//! The receiver reads its own event type instead of lambda_http's because that
-//! one refuses a whole event over a single header byte outside ASCII, before
-//! any handler runs: the sender would get a 500 for a harmless `User-Agent`.
+//! The receiver reads its own event type instead of lambda_http's because a
+//! sender must get the answer that its request deserves, whatever is in it:
+//! lambda_http panics on a body that is not base64 and refuses a whole event over
+//! a control character in a header, and the sender sees a 500 for either.
 
 use std::collections::BTreeMap;
 

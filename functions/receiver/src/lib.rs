@@ -10,6 +10,7 @@ mod answer;
 mod body;
 mod clock;
 pub mod config;
+mod dedupe;
 mod directory;
 mod event;
 pub mod http_api;
@@ -21,6 +22,7 @@ mod verification;
 
 pub use answer::Answer;
 pub use clock::Clock;
+pub use dedupe::{DedupeRule, InvalidDedupeRule};
 pub use directory::DirectoryLimits;
 pub use receiver::{Limits, Receiver};
 pub use request::InboundRequest;

@@ -39,6 +39,8 @@ struct Control {
     fault: Fault,
     /// Goes up with each cut; a connection ends when it sees a change.
     cuts: u64,
+    /// Goes up with each stranding; a connection is silent once it sees a change.
+    strandings: u64,
 }
 
 #[derive(Default)]
@@ -110,6 +112,12 @@ impl FaultProxy {
     /// Ends every connection there is. New ones follow the current fault.
     pub fn cut(&self) {
         self.control.send_modify(|control| control.cuts += 1);
+    }
+
+    /// Nothing passes on the connections there are, and nobody is told, as when a
+    /// frozen machine thaws long after its links died. New ones follow the current fault.
+    pub fn strand(&self) {
+        self.control.send_modify(|control| control.strandings += 1);
     }
 
     /// How many connections were accepted so far, refused ones included.
@@ -228,14 +236,17 @@ impl Pump {
             mut control,
             turn,
         } = self;
-        let cuts = control.borrow().cuts;
+        let Control {
+            cuts, strandings, ..
+        } = *control.borrow();
         let mut cut_watch = control.clone();
         let pump = async {
             let mut chunk = vec![0; CHUNK_BYTES];
             while let Ok(read @ 1..) = from.read(&mut chunk).await {
                 turn.heard(upwards);
-                let fault = control.borrow_and_update().fault;
-                match fault {
+                let now = *control.borrow_and_update();
+                match now.fault {
+                    _ if now.strandings != strandings => continue,
                     Fault::BlackHole => continue,
                     Fault::DropReplies if !upwards => continue,
                     Fault::Delay(time) if upwards => tokio::time::sleep(time).await,
