@@ -1,24 +1,28 @@
 //! Signing, for tests, benches and `hookstead send`.
 
-use serde_json::{Value, json};
+mod place;
+mod token;
+
+use serde_json::json;
 use thiserror::Error;
 
 use crate::Timestamp;
-use crate::algorithm::{Algorithm, sha256_hex};
+use crate::algorithm::Algorithm;
 use crate::encoding::Encoding;
 use crate::form;
-use crate::json::{JsonPath, Step as PathStep};
 use crate::location::{Location, ValueRule};
 use crate::plan::{self, Data};
 use crate::request::{Headers, Request};
-use crate::scheme::{
-    Format, HashClaim, JwtRule, Scheme, SecretEncoding, SignatureRule, Step, TimestampRule, Unit,
-};
+use crate::scheme::{Format, Scheme, SecretEncoding, SignatureRule, Step, TimestampRule, Unit};
 use crate::secret::{self, Key, Parts, Secret};
 use crate::step;
 use crate::template::Piece;
 use crate::verify::resolve;
 use crate::view::View;
+use place::{body_json, elements, escaped, place, set_in_body};
+use token::token;
+
+pub(crate) use place::set;
 
 /// What is to be signed.
 #[derive(Debug, Clone, Copy)]
@@ -327,109 +331,6 @@ fn fill_body(rule: &SignatureRule, id: &str, draft: &mut Signed) -> Result<(), S
     Ok(())
 }
 
-/// Puts `value` where a request carries it.
-fn place(
-    draft: &mut Signed,
-    at: &Location,
-    each: Option<&JsonPath>,
-    value: &str,
-) -> Result<(), SignError> {
-    match at {
-        Location::Header(names) => draft.headers.push(names[0].replace('*', "1"), value),
-        Location::Body(path) => match each {
-            Some(each) => return in_each(draft, each, path, &json!(value)),
-            None => return set_in_body(draft, path, json!(value)),
-        },
-        Location::Form(name) => {
-            if !draft.body.is_empty() {
-                draft.body.push(b'&');
-            }
-            draft.body.extend_from_slice(name.as_bytes());
-            draft.body.push(b'=');
-            draft.body.extend_from_slice(escaped(value).as_bytes());
-        }
-        Location::Query(name) => {
-            let joint = if draft.url.contains('?') { '&' } else { '?' };
-            draft.url.push(joint);
-            draft.url.push_str(&format!("{name}={}", escaped(value)));
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
-fn escaped(value: &str) -> String {
-    percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC).to_string()
-}
-
-fn set_in_body(draft: &mut Signed, path: &JsonPath, value: Value) -> Result<(), SignError> {
-    let mut json = body_json(draft)?;
-    set(&mut json, path.steps(), value);
-    draft.body = json.to_string().into_bytes();
-    Ok(())
-}
-
-fn body_json(draft: &Signed) -> Result<Value, SignError> {
-    serde_json::from_slice(&draft.body).map_err(|_| SignError::Body("JSON"))
-}
-
-/// Sets `value`, making objects and lists on the way.
-pub(crate) fn set(json: &mut Value, steps: &[PathStep], value: Value) {
-    let Some((first, rest)) = steps.split_first() else {
-        *json = value;
-        return;
-    };
-    match first {
-        PathStep::Key(key) => {
-            if !json.is_object() {
-                *json = json!({});
-            }
-            set(&mut json[key.as_str()], rest, value);
-        }
-        PathStep::Index(_) | PathStep::Each => {
-            if json.as_array().is_none_or(Vec::is_empty) {
-                *json = json!([null]);
-            }
-            set(&mut json[0], rest, value);
-        }
-    }
-}
-
-/// The elements that `path` with its `[*]` stands for.
-fn elements<'j>(json: &'j mut Value, steps: &[PathStep]) -> Vec<&'j mut Value> {
-    let Some((first, rest)) = steps.split_first() else {
-        return vec![json];
-    };
-    match first {
-        PathStep::Key(key) => json
-            .get_mut(key)
-            .map_or_else(Vec::new, |inner| elements(inner, rest)),
-        PathStep::Index(at) => json
-            .get_mut(at)
-            .map_or_else(Vec::new, |inner| elements(inner, rest)),
-        PathStep::Each => json
-            .as_array_mut()
-            .into_iter()
-            .flatten()
-            .flat_map(|inner| elements(inner, rest))
-            .collect(),
-    }
-}
-
-fn in_each(
-    draft: &mut Signed,
-    each: &JsonPath,
-    path: &JsonPath,
-    value: &Value,
-) -> Result<(), SignError> {
-    let mut json = body_json(draft)?;
-    for element in elements(&mut json, each.steps()) {
-        set(element, path.steps(), value.clone());
-    }
-    draft.body = json.to_string().into_bytes();
-    Ok(())
-}
-
 fn sign_each(
     scheme: &Scheme,
     rule: &SignatureRule,
@@ -482,66 +383,4 @@ fn braintree(
     )
     .into_bytes();
     Ok(draft)
-}
-
-/// Seconds a token we make is good for.
-const TOKEN_LIFE_S: i64 = 60;
-
-fn token(
-    scheme: &Scheme,
-    rule: &JwtRule,
-    parts: &Parts<'_>,
-    input: &SignInput<'_>,
-    mut draft: Signed,
-) -> Result<Signed, SignError> {
-    let needs = || SignError::NeedsPrivateKey(scheme.name.clone());
-    if !rule.algorithms.iter().any(|name| name == "HS256") {
-        return Err(needs());
-    }
-    let Ok(Key::Shared(key)) = secret::key(&scheme.secret, parts, None) else {
-        return Err(SignError::NoUsableSecret);
-    };
-    let now_s = input.now.unix_timestamp();
-    let mut claims =
-        json!({ "iat": now_s, "nbf": now_s, "exp": now_s + TOKEN_LIFE_S, "jti": input.id });
-    let issuer = rule
-        .issuer_from_secret
-        .as_deref()
-        .map(|name| parts.member(name).ok_or(SignError::NoUsableSecret))
-        .transpose()?
-        .or(rule.issuer.as_deref());
-    if let Some(issuer) = issuer {
-        claims["iss"] = json!(issuer);
-    }
-    let hashes = [
-        (&rule.body_hash, &draft.body[..]),
-        (&rule.url_hash, draft.url.as_bytes()),
-    ];
-    for (claim, data) in hashes {
-        if let Some(claim) = claim
-            && !(claim.absent_when_empty && data.is_empty())
-        {
-            claims[claim.claim.as_str()] = json!(hash(claim, data));
-        }
-    }
-    let header = json!({ "alg": "HS256", "typ": "JWT" }).to_string();
-    let encode = |text: &str| Encoding::Base64url.encode(text.as_bytes());
-    let signed = format!("{}.{}", encode(&header), encode(&claims.to_string()));
-    let digest = Algorithm::HmacSha256
-        .digest(&key, &[signed.as_bytes()])
-        .ok_or_else(needs)?;
-    let value = format!(
-        "{}{signed}.{}",
-        rule.prefix,
-        Encoding::Base64url.encode(&digest)
-    );
-    place(&mut draft, &rule.from, None, &value)?;
-    Ok(draft)
-}
-
-fn hash(claim: &HashClaim, data: &[u8]) -> String {
-    match claim.encoding {
-        Encoding::Hex => sha256_hex(data),
-        other => other.encode(&crate::algorithm::sha256(&[data])),
-    }
 }
