@@ -90,7 +90,8 @@ create table hookstead.done_deliveries (
     constraint done_deliveries_policy_shape check (json_typeof(policy) = 'object'),
     constraint done_deliveries_filter_match_us_range check (filter_match_us >= 0),
     constraint done_deliveries_state_reason_shape check (state_reason ~ '^[a-z][a-z0-9_]{0,63}$'),
-    constraint done_deliveries_last_error_class_shape check (last_error_class ~ '^[a-z][a-z0-9_]{0,63}$')
+    constraint done_deliveries_last_error_class_shape check (last_error_class ~ '^[a-z][a-z0-9_]{0,63}$'),
+    constraint done_deliveries_ordering_key_length check (char_length(ordering_key) between 1 and 512)
 ) partition by range (delivery_id);
 -- A dead letter is a state, found by subscription and time.
 create index done_deliveries_dead_letter_idx on hookstead.done_deliveries (subscription_id, terminal_at)

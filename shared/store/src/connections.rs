@@ -117,6 +117,9 @@ impl Connections {
     /// Runs an operation on a connection, and once more on a fresh one where the
     /// first turns out to be broken. The operation must be safe to repeat.
     ///
+    /// The compiler cannot see that the future is `Send` where the operation borrows
+    /// something; such a call runs in a local task or is awaited in place.
+    ///
     /// # Errors
     ///
     /// Those of the operation, of connecting, and [`StoreError::AcquireTimeout`].

@@ -18,6 +18,9 @@ const DAYS_BEHIND: i32 = 1;
 /// raise the alarm; a month leaves time to notice that maintenance has stopped.
 const DAYS_MADE: i32 = 31;
 
+/// Two that migrate one database at once take turns. Any number will do.
+const MIGRATE_LOCK: i64 = 0x686f_6f6b_6d69_6772;
+
 /// What [`migrate`] found and did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Migrated {
@@ -43,20 +46,34 @@ pub async fn migrate(connection: &mut PgConnection) -> Result<Migrated, StoreErr
     // A migration that cannot get its lock gives up instead of queueing everyone
     // behind itself. The wait for another migrator falls under it, too.
     connection.execute("set lock_timeout = '60s'").await?;
+    sqlx::query!("select pg_advisory_lock($1)", MIGRATE_LOCK)
+        .execute(&mut *connection)
+        .await?;
+    let outcome = migrate_locked(connection).await;
+    // After a failure the first error is the one to tell; the lock ends with the
+    // session at the latest.
+    let unlocked = sqlx::query_scalar!("select pg_advisory_unlock($1)", MIGRATE_LOCK)
+        .fetch_one(&mut *connection)
+        .await;
+    let migrated = outcome?;
+    unlocked?;
+    connection.execute("reset lock_timeout").await?;
+    Ok(migrated)
+}
+
+async fn migrate_locked(connection: &mut PgConnection) -> Result<Migrated, StoreError> {
+    let before = applied(connection).await?;
     // Not on every run: even "if not exists" wants the right to create one.
     let schema = sqlx::query_scalar!("select to_regnamespace('hookstead') is not null")
         .fetch_one(&mut *connection)
         .await?;
-    let before = if schema == Some(true) {
-        applied(connection).await?
-    } else {
-        connection
-            .execute("create schema if not exists hookstead")
-            .await?;
-        0
-    };
+    if schema != Some(true) {
+        connection.execute("create schema hookstead").await?;
+    }
     let mut migrator: Migrator = sqlx::migrate!();
     migrator.dangerous_set_table_name(HISTORY_TABLE);
+    // Its own lock would not cover the making of the schema; ours covers both.
+    migrator.set_locking(false);
     migrator.run_direct(None, connection, false).await?;
     let after = applied(connection).await?;
     let partitions_made = sqlx::query_scalar!(
@@ -64,9 +81,8 @@ pub async fn migrate(connection: &mut PgConnection) -> Result<Migrated, StoreErr
         DAYS_BEHIND,
         DAYS_MADE,
     )
-    .fetch_one(&mut *connection)
+    .fetch_one(connection)
     .await?;
-    connection.execute("reset lock_timeout").await?;
     Ok(Migrated {
         applied: after.saturating_sub(before),
         partitions_made: unsigned(partitions_made),
