@@ -7,7 +7,7 @@ use hookstead_store::{
 use serde_json::{Value, json};
 use sqlx::postgres::PgConnection;
 
-use crate::database::{Database, Role};
+use crate::database::{Database, Role, given_url};
 use crate::error::{Doing as _, Error, Exit};
 use crate::manifest::{Manifest, Problem, Problems, Retry, SecretRef, Source, Subscription};
 use crate::output::{self, Table, bad, dim, good};
@@ -32,6 +32,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     let project = Project::of(&arguments.project)?;
     let manifest = Manifest::read(&arguments.project.manifest)?;
     let database = Database::in_use(&project)?;
+    warn_of_development_secrets(&manifest);
     let mut connection = database.connect_as(Role::Admin).await?;
     let plan = if arguments.plan {
         check(&mut connection, &manifest).await?
@@ -52,16 +53,47 @@ pub(crate) async fn apply(
     manifest: &Manifest,
 ) -> Result<Plan, Error> {
     check(connection, manifest).await?;
-    let actor = std::env::var("USER").unwrap_or_else(|_| "unknown".to_owned());
-    let applied = hookstead_store::apply(connection, &desired(manifest), &actor).await;
+    let applied = hookstead_store::apply(connection, &desired(manifest), &actor()).await;
     applied.doing("cannot apply the manifest")
+}
+
+/// Who is written down as the one who applied it.
+fn actor() -> String {
+    /// The audit log's own limit.
+    const MAX_CHARS: usize = 256;
+    let user = std::env::var("USER").unwrap_or_default();
+    let user: String = user
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(MAX_CHARS)
+        .collect();
+    if user.trim().is_empty() {
+        "unknown".to_owned()
+    } else {
+        user
+    }
+}
+
+/// A deployed receiver has no access to what `dev` keeps on this machine.
+fn warn_of_development_secrets(manifest: &Manifest) {
+    let sources = manifest.sources.iter();
+    let local: Vec<&str> = sources
+        .filter(|source| source.secret == SecretRef::Dev)
+        .map(|source| source.name.as_str())
+        .collect();
+    if given_url().is_some() && !local.is_empty() {
+        let names = local.join(", ");
+        eprintln!(
+            "warning[development_secret]: the secrets of {names} are on this machine alone; a receiver elsewhere cannot read them"
+        );
+    }
 }
 
 /// What applying would do. The database finds one problem at a time; what it
 /// complains about is put aside and it is asked again, so that all are reported.
 async fn check(connection: &mut PgConnection, manifest: &Manifest) -> Result<Plan, Error> {
     let mut desired = desired(manifest);
-    let mut problems = Problems::new("the manifest");
+    let mut problems = Problems::new(&manifest.file);
     loop {
         match hookstead_store::plan(connection, &desired).await {
             Ok(plan) => return Ok(problems.into_result(plan)?),

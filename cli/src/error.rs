@@ -24,7 +24,7 @@ pub(crate) enum Exit {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// The manifest has problems; all of them are in the message.
-    #[error("{0}")]
+    #[error(transparent)]
     Manifest(#[from] Problems),
     /// Something in the arguments or the environment cannot be used.
     #[error("{message}")]

@@ -145,3 +145,11 @@ async fn read(answer: Response<hyper::body::Incoming>) -> Result<Received, Cause
         body,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn https_has_roots_and_a_provider() {
+        assert!(super::tls().is_ok());
+    }
+}

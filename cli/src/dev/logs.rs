@@ -2,15 +2,26 @@
 
 use tracing_subscriber::EnvFilter;
 
+use crate::error::Error;
+
 /// What is logged unless `HOOKSTEAD_LOG` says otherwise: all of ours, and what others warn about.
 const DEFAULT_FILTER: &str = "warn,hookstead=info,hookstead_receiver=info,hookstead_secrets=info";
 
 /// Starts logging. Also keeps the texts of panics out: one may quote what was being handled.
-pub(crate) fn start(json: bool) {
-    let chosen = std::env::var("HOOKSTEAD_LOG").ok();
+pub(crate) fn start(json: bool) -> Result<(), Error> {
+    let chosen = std::env::var("HOOKSTEAD_LOG")
+        .ok()
+        .filter(|text| !text.is_empty());
     let filter = chosen
-        .and_then(|text| text.parse::<EnvFilter>().ok())
-        .unwrap_or_else(|| EnvFilter::new(DEFAULT_FILTER));
+        .as_deref()
+        .unwrap_or(DEFAULT_FILTER)
+        .parse::<EnvFilter>();
+    let filter = filter.map_err(|error| {
+        Error::usage(
+            "invalid_configuration",
+            format!("HOOKSTEAD_LOG is no filter: {error}"),
+        )
+    })?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -29,4 +40,5 @@ pub(crate) fn start(json: bool) {
             "a fault of Hookstead: the code panicked"
         );
     }));
+    Ok(())
 }

@@ -58,7 +58,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     let manifest = Manifest::read(&arguments.project.manifest)?;
     let lock = project.lock()?;
     let listener = bind(arguments.listen).await?;
-    logs::start(arguments.json);
+    logs::start(arguments.json)?;
     secrets::prepare(&project, &manifest)?;
     let started = tokio::select! {
         started = start(&project, &manifest) => Some(started?),

@@ -26,6 +26,8 @@ use fields::{Fields, Text};
 /// What the file says, checked as far as it can be without a database.
 #[derive(Debug)]
 pub(crate) struct Manifest {
+    /// What messages call the file.
+    pub(crate) file: String,
     pub(crate) sources: Vec<Source>,
     pub(crate) subscriptions: Vec<Subscription>,
 }
@@ -85,6 +87,7 @@ impl Manifest {
             .map(|s| ("subscription", s.name.as_str(), s.line));
         no_name_twice(named, &mut problems);
         problems.into_result(Self {
+            file: file.to_owned(),
             sources,
             subscriptions,
         })

@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
+use hookstead_receiver::DedupeRule;
 use hookstead_signing::{Headers, Scheme, Secret, builtin};
 
 use super::Arguments;
@@ -27,6 +28,7 @@ pub(super) struct Input {
     pub(super) scheme: Scheme,
     pub(super) secrets: Vec<(String, Secret)>,
     pub(super) tolerance_s: Option<u32>,
+    pub(super) dedupe: DedupeRule,
 }
 
 pub(super) async fn read(arguments: &Arguments) -> Result<Input, Error> {
@@ -34,6 +36,11 @@ pub(super) async fn read(arguments: &Arguments) -> Result<Input, Error> {
     let scheme = scheme(arguments, source.as_ref())?;
     let secrets = secrets(arguments, source.as_ref()).await?;
     let request = request(arguments)?;
+    let own_rule = source.as_ref().and_then(|source| source.dedupe.as_deref());
+    // The manifest was checked: what stands there can be read.
+    let dedupe = own_rule
+        .and_then(|rule| rule.parse().ok())
+        .unwrap_or_default();
     let registered = source.as_ref().and_then(|source| source.public_url.clone());
     let url = arguments
         .url
@@ -49,6 +56,7 @@ pub(super) async fn read(arguments: &Arguments) -> Result<Input, Error> {
         request,
         scheme,
         secrets,
+        dedupe,
     })
 }
 

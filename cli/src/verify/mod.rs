@@ -6,7 +6,8 @@ mod vectors;
 
 use std::path::PathBuf;
 
-use hookstead_signing::{Candidate, Request};
+use hookstead_receiver::DedupeRule;
+use hookstead_signing::{Candidate, Request, ValueRule};
 use time::OffsetDateTime;
 
 use crate::error::{Error, Exit};
@@ -65,7 +66,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     if let Some(path) = &arguments.vectors {
         return vectors::run(path);
     }
-    let input = input::read(&arguments).await?;
+    let mut input = input::read(&arguments).await?;
+    if let DedupeRule::At(place) = &input.dedupe {
+        input.scheme.event.dedupe = Some(ValueRule::At(place.clone()));
+    }
     let now = match arguments.now {
         Some(seconds) => OffsetDateTime::from_unix_timestamp(seconds)
             .map_err(|_| Error::usage("invalid_time", "--now is out of range"))?,
@@ -84,6 +88,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
         .map(|(label, secret)| Candidate { label, secret })
         .collect();
     let report = Report::new(&input.scheme, &request, &candidates, now, input.tolerance_s);
+    let report = report.with_rule(&input.dedupe);
     if arguments.json {
         output::json(&report)?;
     } else {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use hookstead_receiver::DedupeRule;
 use hookstead_signing::{
     Candidate, Explanation, FollowUp, Handshake, Request, Scheme, dedupe_key, explain, extract,
     handshake, verify,
@@ -80,6 +81,18 @@ impl Report {
                 }),
             }),
         }
+    }
+
+    /// The same with a source's own rule where no key is read from the request.
+    pub(super) fn with_rule(mut self, rule: &DedupeRule) -> Self {
+        if let Some(event) = &mut self.event {
+            match rule {
+                DedupeRule::OfKind | DedupeRule::At(_) => {}
+                DedupeRule::EveryArrival => event.dedupe_key = None,
+                DedupeRule::EqualBody => event.dedupe_key = Some("body: its SHA-256".to_owned()),
+            }
+        }
+        self
     }
 
     /// Whether the receiver would take it: as an event, or as a handshake that
