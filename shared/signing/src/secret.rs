@@ -172,21 +172,48 @@ fn public(keys: Vec<PublicKey>) -> Result<Key, SecretError> {
 fn normalised(rule: &SecretRule, text: &str) -> String {
     match rule.normalise {
         Some(Normalise::Nfkd) if !text.is_ascii() => text.nfkd().collect(),
-        Some(Normalise::Html) if text.contains('&') => [
-            ("&lt;", "<"),
-            ("&gt;", ">"),
-            ("&quot;", "\""),
-            ("&#039;", "'"),
-            ("&#38;", "&"),
-            ("&#038;", "&"),
-            ("&amp;", "&"),
-        ]
-        .iter()
-        .fold(text.to_owned(), |text, (entity, plain)| {
-            text.replace(entity, plain)
-        }),
+        Some(Normalise::Html) => unescaped(text),
         _ => text.to_owned(),
     }
+}
+
+/// Decodes the entities of `&`, `<`, `>` and quotes, by name or number, each once.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('&') {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at..];
+        match rest[1..]
+            .split_once(';')
+            .and_then(|(name, tail)| Some((entity(name)?, tail)))
+        {
+            Some((character, tail)) => {
+                plain.push(character);
+                rest = tail;
+            }
+            None => {
+                plain.push('&');
+                rest = &rest[1..];
+            }
+        }
+    }
+    plain.push_str(rest);
+    plain
+}
+
+fn entity(name: &str) -> Option<char> {
+    let code = match name {
+        "amp" => return Some('&'),
+        "lt" => return Some('<'),
+        "gt" => return Some('>'),
+        "quot" => return Some('"'),
+        _ => match name.strip_prefix("#x").or_else(|| name.strip_prefix("#X")) {
+            Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+            None => name.strip_prefix('#')?.parse().ok()?,
+        },
+    };
+    char::from_u32(code).filter(|character| matches!(character, '"' | '&' | '\'' | '<' | '>'))
 }
 
 /// The encoding that applies, the text without its prefix, and the prefix that was found.
@@ -284,5 +311,6 @@ mod tests {
             ..SecretRule::default()
         };
         assert_eq!(normalised(&rule, "a&amp;lt;b&gt;"), "a&lt;b>");
+        assert_eq!(normalised(&rule, "&#039;&#x22;&#65;&;&"), "'\"&#65;&;&");
     }
 }

@@ -23,7 +23,7 @@ pub fn certificate_url(scheme: &Scheme, request: &Request<'_>) -> Result<Option<
     }
 }
 
-/// The URL at `at`, if `host_is_theirs`.
+/// The URL at `at`, if it is https and `url_is_theirs`.
 pub(crate) fn trusted(
     view: &View<'_>,
     at: &str,
@@ -38,7 +38,8 @@ pub(crate) fn trusted(
         .ok_or(Reason::UntrustedCertificateUrl)?;
     let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let plain_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
-    if host.bytes().all(plain_host) && url_is_theirs(host, path) {
+    let lower = host.to_ascii_lowercase();
+    if host.bytes().all(plain_host) && url_is_theirs(&lower, path) {
         Ok(url)
     } else {
         Err(Reason::UntrustedCertificateUrl)

@@ -4,6 +4,7 @@
 mod docs;
 mod handshakes;
 mod kinds;
+mod quirks;
 mod round_trip;
 mod vectors;
 mod verdicts;
