@@ -75,11 +75,21 @@ begin
 end
 $$;
 
--- A migrating user that is no superuser must be able to act as the owner.
+-- A migrating user that is no superuser must be able to act as the owner. Having
+-- made a role is not enough for that since PostgreSQL 16, which tells apart who
+-- administers a role and who may become it.
 do $$
+declare
+    kind text := case
+        when current_setting('server_version_num')::integer >= 160000 then 'SET'
+        else 'MEMBER'
+    end;
 begin
     if not (select rolsuper from pg_catalog.pg_roles where rolname = current_user)
-        and not pg_catalog.pg_has_role(current_user, 'hookstead_owner', 'member')
+        and not (
+            pg_catalog.pg_has_role(current_user, 'hookstead_owner', kind)
+            and pg_catalog.pg_has_role(current_user, 'hookstead_owner', 'USAGE')
+        )
     then
         execute format('grant hookstead_owner to %I', current_user);
     end if;

@@ -14,9 +14,9 @@ const HISTORY_TABLE: &str = "hookstead.schema_migrations";
 /// event that arrived just before midnight.
 const DAYS_BEHIND: i32 = 1;
 
-/// Days from yesterday on that get partitions. Fourteen ahead are promised, seven
-/// raise the alarm; a month leaves time to notice that maintenance has stopped.
-const DAYS_MADE: i32 = 31;
+/// Days from yesterday on that get partitions: fifteen ahead of today. Fourteen are
+/// promised, and fewer than seven raise the alarm that maintenance has stopped.
+const DAYS_MADE: i32 = 17;
 
 /// Two that migrate one database at once take turns. Any number will do.
 const MIGRATE_LOCK: i64 = 0x686f_6f6b_6d69_6772;
