@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hookstead_signing::{Scheme, SecretEncoding, import_secret};
+use hookstead_signing::{HandshakeRule, Scheme, SecretEncoding, Step, import_secret};
 
 use crate::error::{Doing as _, Error};
 use crate::manifest::{Manifest, SecretRef};
@@ -11,28 +11,33 @@ use crate::project::Project;
 /// Random bytes of a secret: as many as the hash of the commonest schemes has.
 const SECRET_BYTES: usize = 32;
 
-/// Makes the development secrets that are not there yet.
+/// Makes the development secrets that are not there yet. Sources for which none
+/// can be made are all named at once.
 pub(crate) fn prepare(project: &Project, manifest: &Manifest) -> Result<(), Error> {
     let wanted = manifest
         .sources
         .iter()
         .filter(|source| source.secret == SecretRef::Dev);
+    let mut made = Vec::new();
+    let mut impossible = Vec::new();
     for source in wanted {
         let path = project.secret_path(source.name.as_str());
-        if path.exists() {
+        let Some(scheme) = source.signing_scheme().filter(|_| !path.exists()) else {
             continue;
+        };
+        match make(&source.kind, scheme)? {
+            Some(text) => made.push((path, text)),
+            None => impossible.push(format!("\"{}\" ({})", source.name.as_str(), source.kind)),
         }
-        let Some(scheme) = source.signing_scheme() else {
-            continue;
-        };
-        let Some(text) = make(&source.kind, scheme)? else {
-            let message = format!(
-                "source \"{}\": only the provider can sign kind {}, so no development secret can be made; give it one with file: or env:",
-                source.name.as_str(),
-                source.kind
-            );
-            return Err(Error::usage("no_development_secret", message));
-        };
+    }
+    if !impossible.is_empty() {
+        let message = format!(
+            "only the provider can sign for these sources, so no development secret can be made: {}. Give them what verifies with file: or env:",
+            impossible.join(", ")
+        );
+        return Err(Error::usage("no_development_secret", message));
+    }
+    for (path, text) in made {
         project.write_private(&path, format!("{text}\n").as_bytes())?;
     }
     Ok(())
@@ -70,20 +75,50 @@ fn shaped(kind: &str, scheme: &Scheme, random: &[u8; SECRET_BYTES]) -> Option<St
         None if kind == "stripe" => format!("whsec_{key}"),
         None => key,
     };
-    let keys = scheme.signature.iter().flat_map(|rule| rule.keys.iter());
-    let issuer = scheme
-        .jwt
-        .iter()
-        .filter_map(|rule| rule.issuer_from_secret.as_ref());
-    let members: Vec<&String> = keys.chain(issuer).chain(rule.member.as_ref()).collect();
+    let members = members(scheme);
     if members.is_empty() {
         return Some(key);
     }
     let object: serde_json::Map<_, _> = members
         .into_iter()
-        .map(|name| (name.clone(), key.clone().into()))
+        .map(|name| (name.to_owned(), key.clone().into()))
         .collect();
     Some(serde_json::Value::Object(object).to_string())
+}
+
+/// The members of a secret that is a JSON object; none where it is plain text.
+fn members(scheme: &Scheme) -> Vec<&str> {
+    let keys = scheme.signature.iter().flat_map(|rule| &rule.keys);
+    let issuer = scheme
+        .jwt
+        .iter()
+        .filter_map(|rule| rule.issuer_from_secret.as_ref());
+    let mut members: Vec<&str> = keys
+        .chain(issuer)
+        .chain(&scheme.secret.member)
+        .map(String::as_str)
+        .collect();
+    // Named by their steps and not by a field of the scheme.
+    if scheme
+        .signature
+        .as_ref()
+        .is_some_and(|rule| rule.step == Some(Step::Braintree))
+    {
+        members.push("public_key");
+    }
+    let asks_for_token = |rule: &HandshakeRule| {
+        matches!(
+            rule,
+            HandshakeRule::QueryEcho {
+                verify_token: Some(_),
+                ..
+            }
+        )
+    };
+    if !members.is_empty() && scheme.handshake.iter().any(asks_for_token) {
+        members.push("verify_token");
+    }
+    members
 }
 
 #[cfg(test)]

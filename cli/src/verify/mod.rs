@@ -88,7 +88,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
         .map(|(label, secret)| Candidate { label, secret })
         .collect();
     let report = Report::new(&input.scheme, &request, &candidates, now, input.tolerance_s);
-    let report = report.with_rule(&input.dedupe);
+    let report = report
+        .with_rule(&input.dedupe)
+        .with_hint(input.request.length_problem());
     if arguments.json {
         output::json(&report)?;
     } else {

@@ -95,6 +95,14 @@ impl Report {
         self
     }
 
+    /// The same with one more thing that went wrong, said first.
+    pub(super) fn with_hint(mut self, hint: Option<String>) -> Self {
+        if !self.explanation.verified {
+            self.explanation.hints.splice(..0, hint);
+        }
+        self
+    }
+
     /// Whether the receiver would take it: as an event, or as a handshake that
     /// carries no signature.
     pub(super) fn verifies(&self) -> bool {

@@ -188,3 +188,16 @@ fn a_source_s_own_dedupe_rule_shows_in_the_key() {
     assert_eq!(key_with("header:X-GitHub-Event"), "push");
     assert!(key_with("every-arrival").is_null());
 }
+
+#[test]
+fn a_saved_request_that_lost_or_gained_bytes_is_told_so() {
+    let project = project();
+    let request = [&signed(&project, &["stripe"])[..], b"\n"].concat();
+    let verify = ["verify", "--source", "s", "--request", "-"];
+    let finished = project.run_with_input(&verify, &request);
+    assert_eq!(finished.code, 1, "{finished:?}");
+    assert!(
+        finished.out.contains("hint: Content-Length says"),
+        "{finished:?}"
+    );
+}

@@ -191,3 +191,46 @@ fn secrets_and_bodies_are_in_no_log_and_in_no_answer() {
     }
     assert!(dev.stop("-INT").success());
 }
+
+/// Kinds whose requests only the provider can sign: a public key verifies them.
+const NOT_OURS_TO_SIGN: [&str; 10] = [
+    "aws-sns",
+    "discord",
+    "fal-ai",
+    "paddle-classic",
+    "paypal",
+    "plaid",
+    "sendgrid",
+    "standard-webhooks-ed25519",
+    "telnyx",
+    "wise",
+];
+
+#[test]
+fn every_other_kind_gets_a_development_secret_and_takes_its_own_sample() {
+    let listed = Project::example().run(&["kinds", "--json"]).json();
+    let kinds: Vec<&str> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|kind| kind["kind"].as_str().unwrap())
+        .filter(|kind| !NOT_OURS_TO_SIGN.contains(kind))
+        .collect();
+    let source = |kind: &&str| {
+        let name = kind.replace('.', "-");
+        format!("[[source]]\nname = \"{name}\"\nkind = \"{kind}\"\nsecret = \"dev\"\n")
+    };
+    let project = Project::with(&kinds.iter().map(source).collect::<String>());
+    let dev = Dev::start(&project);
+    let refused: Vec<String> = kinds
+        .iter()
+        .filter_map(|kind| {
+            let sent = project.run(&["send", kind]);
+            (sent.code != 0).then(|| format!("{kind}: {}{}", sent.out, sent.err))
+        })
+        .collect();
+    assert_eq!(refused, Vec::<String>::new());
+    let events = project.run(&["events", "--limit", "1000", "--json"]).json();
+    assert_eq!(events.as_array().unwrap().len(), kinds.len());
+    assert!(dev.stop("-INT").success());
+}
