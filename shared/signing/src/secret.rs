@@ -8,10 +8,11 @@ use serde_json::{Map, Value};
 use sha1::{Digest as _, Sha1};
 use thiserror::Error;
 use unicode_normalization::UnicodeNormalization as _;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::public_key::{self, PublicKey};
-use crate::scheme::{Derive, Normalise, Scheme, SecretEncoding, SecretRule};
+use crate::scheme::{Derive, Normalise, Scheme, SecretEncoding, SecretRule, Step};
+use crate::template::Piece;
 
 /// A secret as text. Wiped from memory when dropped, never shown.
 #[derive(Clone)]
@@ -85,6 +86,16 @@ impl fmt::Debug for Secret {
 pub(crate) struct Parts<'a> {
     text: &'a str,
     json: Option<Map<String, Value>>,
+}
+
+impl Drop for Parts<'_> {
+    fn drop(&mut self) {
+        for value in self.json.iter_mut().flat_map(Map::values_mut) {
+            if let Value::String(text) = value {
+                text.zeroize();
+            }
+        }
+    }
 }
 
 impl Parts<'_> {
@@ -244,6 +255,11 @@ pub fn import_secret(scheme: &Scheme, text: &str) -> Result<Secret, SecretError>
         return Err(SecretError::VersionPrefix(text[..at].to_owned()));
     }
     let parts = secret.parts();
+    for member in needed_members(scheme) {
+        if parts.member(member).is_none() {
+            return Err(SecretError::MemberMissing(member.to_owned()));
+        }
+    }
     if let Some(rule) = &scheme.signature
         && !rule.keys.is_empty()
         && parts.is_object()
@@ -256,16 +272,38 @@ pub fn import_secret(scheme: &Scheme, text: &str) -> Result<Secret, SecretError>
             .then(|| secret.clone())
             .ok_or_else(|| SecretError::MemberMissing(rule.keys[0].clone()));
     }
-    if scheme.jwt.is_none() {
-        match key(&scheme.secret, &parts, None) {
-            // A certificate may come later, from the provider's own host.
-            Err(SecretError::MemberMissing(name)) if name == "cert_pem" => {}
-            other => {
-                other?;
-            }
+    match key(&scheme.secret, &parts, None) {
+        // A certificate may come later, from the provider's own host.
+        Err(SecretError::MemberMissing(name)) if name == "cert_pem" => {}
+        other => {
+            other?;
         }
     }
+    drop(parts);
     Ok(secret)
+}
+
+/// Members beside the key without which nothing can verify.
+fn needed_members(scheme: &Scheme) -> Vec<&str> {
+    let rule = scheme.signature.as_ref();
+    let templates = rule.into_iter().flat_map(|rule| &rule.content);
+    let mut members: Vec<&str> = templates
+        .flat_map(|template| template.pieces())
+        .filter_map(|piece| match piece {
+            Piece::Secret(member) => member.as_deref(),
+            _ => None,
+        })
+        .collect();
+    if rule.is_some_and(|rule| rule.step == Some(Step::Braintree)) {
+        members.push("public_key");
+    }
+    members.extend(
+        scheme
+            .jwt
+            .iter()
+            .filter_map(|rule| rule.issuer_from_secret.as_deref()),
+    );
+    members
 }
 
 #[cfg(test)]
@@ -302,6 +340,32 @@ mod tests {
             import_secret(scheme, "whsec_").unwrap_err(),
             SecretError::Empty
         );
+    }
+
+    #[test]
+    fn secrets_of_two_parts_are_refused_without_one_of_them() {
+        let import =
+            |kind: &str, text: &str| import_secret(builtin(kind).unwrap(), text).map(|_| ());
+        let missing = |name: &str| Err(SecretError::MemberMissing(name.into()));
+        assert_eq!(import("braintree", "private"), missing("public_key"));
+        assert_eq!(
+            import("braintree", r#"{"public_key":"p"}"#),
+            missing("private_key")
+        );
+        assert_eq!(import("livekit", "secret"), missing("api_key"));
+        assert_eq!(
+            import("paypal", r#"{"cert_pem":"x"}"#),
+            missing("webhook_id")
+        );
+        // The certificate may be fetched later.
+        assert_eq!(import("paypal", r#"{"webhook_id":"W"}"#), Ok(()));
+        assert_eq!(import("aws-sns", r#"{"topic_arn":"arn"}"#), Ok(()));
+        assert_eq!(
+            import("plaid", "not a key"),
+            Err(SecretError::NotAPublicKey)
+        );
+        assert_eq!(import("box", r#"{"primary":"one"}"#), Ok(()));
+        assert_eq!(import("box", r#"{"other":"one"}"#), missing("primary"));
     }
 
     #[test]
