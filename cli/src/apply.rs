@@ -13,6 +13,8 @@ use crate::manifest::{Manifest, Problem, Problems, Retry, SecretRef, Source, Sub
 use crate::output::{self, Table, bad, dim, good};
 use crate::project::{Project, ProjectArguments};
 
+/// Write the manifest's sources and subscriptions to the database
+///
 /// Makes the sources and subscriptions in the database what the manifest says,
 /// in one transaction. What the manifest no longer names is disabled, never
 /// deleted.

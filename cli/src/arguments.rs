@@ -16,18 +16,13 @@ pub struct Arguments {
     pub(crate) command: Command,
 }
 
+/// The commands; each describes itself where its arguments are.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run the receiver with a PostgreSQL of its own on this machine
     Dev(dev::Arguments),
-    /// Sign a sample webhook and post it
     Send(send::Arguments),
-    /// Say whether a request verifies, and if not, exactly why
     Verify(verify::Arguments),
-    /// Look at stored events
     Events(events::Arguments),
-    /// Write the manifest's sources and subscriptions to the database
     Apply(apply::Arguments),
-    /// List the built-in signing kinds
     Kinds(kinds::Arguments),
 }

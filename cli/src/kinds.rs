@@ -6,8 +6,9 @@ use serde::Serialize;
 use crate::error::{Error, Exit};
 use crate::output::{self, Table};
 
-/// Lists the built-in signing kinds: how each signs, and where. With KIND,
-/// prints that kind's scheme, ready to start one of your own from.
+/// List the built-in signing kinds
+///
+/// Says how each signs, and where. With KIND, prints that kind's scheme, ready to start one of your own from.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Print the scheme of this kind as TOML

@@ -33,6 +33,8 @@ const CONNECTION_SLOTS: usize = 8;
 /// How often it is looked whether PostgreSQL still runs.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// Run the receiver with a PostgreSQL of its own on this machine
+///
 /// Starts PostgreSQL, brings the schema up to date, applies the manifest and
 /// serves the receiver until Ctrl-C. Data and secrets stay for the next start.
 #[derive(Debug, clap::Args)]

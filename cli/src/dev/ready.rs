@@ -51,7 +51,10 @@ pub(crate) async fn print(
         bold(&format!("Hookstead is ready on {url}")),
         dim(database),
         table.render(),
-        dim("Ctrl-C stops everything and keeps the data. `hookstead events` lists what arrived.")
+        dim(&format!(
+            "Ctrl-C stops everything and keeps the data. `{} events` lists what arrived.",
+            output::program()
+        ))
     ))
 }
 
@@ -73,5 +76,5 @@ fn try_it(manifest: &Manifest, source: &Source) -> String {
     } else {
         &source.kind
     };
-    format!("hookstead send {wanted}")
+    format!("{} send {wanted}", output::program())
 }

@@ -13,6 +13,7 @@ use crate::project::ProjectArguments;
 /// Longest key that a line of the table shows; `show` and --json have all of it.
 const SHOWN_KEY_CHARS: usize = 48;
 
+/// List events, newest first
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Arguments {

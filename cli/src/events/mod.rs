@@ -16,7 +16,9 @@ use crate::project::{Project, ProjectArguments};
 /// The word for the newest event.
 const LAST: &str = "last";
 
-/// Lists stored events, newest first; `show` and `pull` look at one.
+/// Look at stored events
+///
+/// Lists them, newest first; `show` and `pull` look at one.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[group(skip)]
@@ -29,11 +31,8 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// List events, newest first
     List(list::Arguments),
-    /// Show one event: times, headers, deliveries
     Show(show::Arguments),
-    /// Write the exact bytes of one event's body
     Pull(pull::Arguments),
 }
 

@@ -12,6 +12,7 @@ use crate::error::{Doing as _, Error, Exit};
 use crate::output;
 use crate::project::ProjectArguments;
 
+/// Write the exact bytes of one event's body
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Arguments {

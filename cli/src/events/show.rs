@@ -11,6 +11,7 @@ use crate::error::{Doing as _, Error, Exit};
 use crate::output::{self, Table, bold, dim, printable};
 use crate::project::ProjectArguments;
 
+/// Show one event: times, headers, deliveries
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Arguments {

@@ -35,6 +35,15 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Error> {
     line(&text)
 }
 
+/// How this command is called by the person who reads: cargo says when it runs us.
+pub(crate) fn program() -> &'static str {
+    if std::env::var_os("CARGO_PKG_NAME").is_some_and(|name| name == env!("CARGO_PKG_NAME")) {
+        "cargo hookstead"
+    } else {
+        "hookstead"
+    }
+}
+
 /// Text of somebody else's for one line of a terminal: control characters are
 /// shown, never acted on, because a header or an id may carry escape sequences.
 pub(crate) fn printable(text: &str) -> String {

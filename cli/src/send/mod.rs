@@ -16,6 +16,8 @@ use crate::project::ProjectArguments;
 use crate::raw_request::RawRequest;
 use target::Target;
 
+/// Sign a sample webhook and post it
+///
 /// Signs a realistic sample of a kind with the source's development secret and
 /// posts it to the running `hookstead dev`. Exit status 0: accepted, 1: refused.
 #[derive(Debug, clap::Args)]
@@ -191,8 +193,9 @@ fn print(message: &Message, received: &Received, arguments: &Arguments) -> Resul
     output::line(&format!("{status} {answer}"))?;
     if let (401, Some(source)) = (received.status, &message.source_name) {
         let tampered = if arguments.tamper { " --tamper" } else { "" };
-        let send = format!("hookstead send {source}{tampered} --print");
-        let why = format!("{send} | hookstead verify --source {source} --request -");
+        let program = output::program();
+        let send = format!("{program} send {source}{tampered} --print");
+        let why = format!("{send} | {program} verify --source {source} --request -");
         output::line(&dim(&format!("To see why: {why}")))?;
     }
     for (name, value) in received

@@ -145,7 +145,7 @@ fn request(arguments: &Arguments) -> Result<RawRequest, Error> {
     })
 }
 
-fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
+pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
     if path == Path::new(STANDARD_INPUT) {
         let mut bytes = Vec::new();
         let read = std::io::stdin().lock().read_to_end(&mut bytes);

@@ -15,12 +15,16 @@ use crate::output;
 use crate::project::ProjectArguments;
 use report::Report;
 
-/// Says whether a request verifies, and if not, exactly why. Works offline and
-/// never prints a secret. Exit status 0: it verifies, 1: it does not.
+/// Say whether a request verifies, and if not, exactly why
+///
+/// Works offline and never prints a secret. Exit status 0: it verifies, 1: it does not.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Run every line of a file of test vectors
-    #[arg(long, value_name = "FILE", exclusive = true)]
+    /// Run every line of a file of test vectors; - reads standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "source", "kind", "scheme", "secret_file", "request", "header", "body", "url", "method",
+        "now", "tolerance_s",
+    ])]
     vectors: Option<PathBuf>,
     /// Source of the manifest: its kind or scheme, secret, URL and window
     #[arg(long, value_name = "NAME")]
@@ -64,7 +68,7 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     if let Some(path) = &arguments.vectors {
-        return vectors::run(path);
+        return vectors::run(path, arguments.json);
     }
     let mut input = input::read(&arguments).await?;
     if let DedupeRule::At(place) = &input.dedupe {

@@ -56,6 +56,8 @@ impl Project {
         ] {
             command.env_remove(format!("HOOKSTEAD_{name}"));
         }
+        // Set where cargo runs the tests; the command would speak as if cargo ran it.
+        command.env_remove("CARGO_PKG_NAME");
         command.current_dir(self.folder.path()).args(arguments);
         command
     }

@@ -51,6 +51,13 @@ fn failing_vectors_are_named_and_counted() {
     );
     assert!(lines[1].starts_with("FAIL line 4: "), "{lines:?}");
     assert_eq!(lines[2..], ["1 passed, 2 failed"]);
+
+    let input = std::fs::read(project.path("some.jsonl")).unwrap();
+    let finished = project.run_with_input(&["verify", "--vectors", "-", "--json"], &input);
+    assert_eq!(finished.code, 1, "{finished:?}");
+    let tally: serde_json::Value = serde_json::from_str(&finished.out).unwrap();
+    assert_eq!((&tally["passed"], &tally["failed"]), (&1.into(), &2.into()));
+    assert_eq!(tally["failures"][1]["line"], 4);
 }
 
 #[test]
