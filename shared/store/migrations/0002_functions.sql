@@ -75,7 +75,9 @@ end
 $$;
 
 -- The policy of a subscription that names none: an attempt at once, then nine
--- more over three days. Times in seconds unless the name says otherwise.
+-- more over three days. Times in seconds unless the name says otherwise. It never
+-- changes: deliveries refer to it by having no policy of their own. A better
+-- default will be a function of another name.
 create function hookstead.default_retry_policy()
 returns jsonb
 language sql immutable parallel safe

@@ -20,7 +20,8 @@ grant insert, select (source_id, external_event_id, event_id) on hookstead.event
 grant insert on hookstead.events to hookstead_receiver;
 grant insert on hookstead.live_deliveries to hookstead_receiver;
 grant execute on function
-    hookstead.delivery_id(uuid, uuid), hookstead.filter_match_us(jsonpath, jsonb)
+    hookstead.delivery_id(uuid, uuid), hookstead.filter_match_us(jsonpath, jsonb),
+    hookstead.default_retry_policy()
     to hookstead_receiver;
 
 -- Worker: claims and finishes.
@@ -32,6 +33,7 @@ grant update (
 ) on hookstead.live_deliveries to hookstead_worker;
 grant insert on hookstead.done_deliveries, hookstead.attempts, hookstead.reports, hookstead.dead_letter_notices
     to hookstead_worker;
+grant execute on function hookstead.default_retry_policy() to hookstead_worker;
 
 -- Relay: turns outbox rows into events, schedules, reaps leases, ships reports.
 grant select, delete on hookstead.outbox, hookstead.reports, hookstead.dead_letter_notices to hookstead_relay;
@@ -51,7 +53,7 @@ grant select, insert, update (
 grant insert on hookstead.done_deliveries, hookstead.attempts to hookstead_relay;
 grant execute on function
     hookstead.delivery_id(uuid, uuid), hookstead.filter_match_us(jsonpath, jsonb),
-    hookstead.partition_days_ahead(date)
+    hookstead.default_retry_policy(), hookstead.partition_days_ahead(date)
     to hookstead_relay;
 
 -- Maintenance: makes partitions, ends deduplication windows and quarantine.

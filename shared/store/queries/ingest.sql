@@ -44,7 +44,8 @@ new_deliveries as (
     )
     select
         hookstead.delivery_id($1, m.subscription_id), $1, m.subscription_id, $16, $16,
-        1 + jsonb_array_length(m.retry_policy -> 'schedule_s'), m.filter_match_us, m.retry_policy::json
+        1 + jsonb_array_length(m.retry_policy -> 'schedule_s'), m.filter_match_us,
+        nullif(m.retry_policy, hookstead.default_retry_policy())
     from matching m
     where m.filter_match_us is not null
     returning 1

@@ -29,7 +29,8 @@ async fn an_event_is_stored_with_its_key_and_its_deliveries() {
         serde_json::Value,
     ) = sqlx::query_as(
         "select delivery_id, state, round, attempt_budget, attempt_count,
-                next_attempt_at = received_at and d.created_at = received_at, policy
+                next_attempt_at = received_at and d.created_at = received_at,
+                coalesce(policy, hookstead.default_retry_policy())
          from hookstead.live_deliveries d join hookstead.events using (event_id)",
     )
     .fetch_one(&mut fixture.admin)

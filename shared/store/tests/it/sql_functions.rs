@@ -176,10 +176,25 @@ async fn a_retry_policy_is_all_of_its_keys_within_their_limits() {
             .unwrap();
         assert_eq!(is, Some(expected), "{policy}");
     }
-    let default: Option<bool> =
-        sqlx::query_scalar("select hookstead.is_retry_policy(hookstead.default_retry_policy())")
-            .fetch_one(&mut fixture.admin)
-            .await
-            .unwrap();
-    assert_eq!(default, Some(true));
+}
+
+/// Rows that have no policy of their own mean this one, those of years ago as well.
+#[tokio::test]
+async fn the_default_retry_policy_is_what_it_always_was() {
+    let mut fixture = fixture().await;
+    let (default, is_policy): (serde_json::Value, bool) = sqlx::query_as(
+        "select p, hookstead.is_retry_policy(p) from hookstead.default_retry_policy() p",
+    )
+    .fetch_one(&mut fixture.admin)
+    .await
+    .unwrap();
+    let expected = serde_json::json!({
+        "schedule_s": [5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400],
+        "jitter": 0.2,
+        "timeout_ms": 15000,
+        "max_age_s": 432_000,
+        "give_up_after_identical": 5,
+    });
+    assert_eq!(default, expected);
+    assert!(is_policy);
 }
