@@ -72,6 +72,27 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Every code, in the order of the enum.
+    pub const CODES: &'static [&'static str] = &[
+        "missing_signature",
+        "malformed_signature",
+        "too_many_signatures",
+        "missing_timestamp",
+        "malformed_timestamp",
+        "stale",
+        "future",
+        "mismatch",
+        "missing_field",
+        "unexpected_value",
+        "empty_body",
+        "malformed_body",
+        "hash_mismatch",
+        "unsupported_algorithm",
+        "untrusted_certificate_url",
+        "certificate_needed",
+        "no_usable_secret",
+    ];
+
     /// Stable snake_case code for logs, metrics and command output.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -100,5 +121,36 @@ impl Reason {
     #[must_use]
     pub fn could_be_wrong_secret(&self) -> bool {
         matches!(self, Self::Mismatch | Self::NoUsableSecret)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Reason;
+
+    #[test]
+    fn the_list_of_codes_is_complete() {
+        let text = String::new;
+        let all = [
+            Reason::MissingSignature,
+            Reason::MalformedSignature,
+            Reason::TooManySignatures,
+            Reason::MissingTimestamp,
+            Reason::MalformedTimestamp,
+            Reason::Stale,
+            Reason::Future,
+            Reason::Mismatch,
+            Reason::MissingField(text()),
+            Reason::UnexpectedValue(text()),
+            Reason::EmptyBody,
+            Reason::MalformedBody,
+            Reason::HashMismatch(text()),
+            Reason::UnsupportedAlgorithm,
+            Reason::UntrustedCertificateUrl,
+            Reason::CertificateNeeded,
+            Reason::NoUsableSecret,
+        ];
+        let codes: Vec<_> = all.iter().map(Reason::code).collect();
+        assert_eq!(codes, Reason::CODES);
     }
 }

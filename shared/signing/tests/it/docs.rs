@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hookstead_signing::{Scheme, providers_table};
+use hookstead_signing::{Reason, Scheme, providers_table};
 
 #[test]
 fn the_table_of_providers_is_up_to_date() {
@@ -31,4 +31,14 @@ fn every_example_of_the_schemes_page_is_a_usable_scheme() {
     for example in examples {
         Scheme::from_toml(example).unwrap_or_else(|error| panic!("{error}\n{example}"));
     }
+}
+
+#[test]
+fn every_reason_of_a_refusal_is_explained() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemes.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    for code in Reason::CODES {
+        assert!(page.contains(&format!("`{code}`")), "{code}");
+    }
+    assert!(Reason::CODES.contains(&Reason::CertificateNeeded.code()));
 }
