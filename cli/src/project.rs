@@ -8,11 +8,17 @@ use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::database::Database;
 use crate::error::Error;
+
+/// How often the lock of `dev` is tried, and the pause between: far longer than
+/// a look takes, and nothing that a person notices.
+const LOCK_TRIES: usize = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// The option that says which project a command works on.
 #[derive(Clone, Debug, clap::Args)]
@@ -122,16 +128,22 @@ impl Project {
             source,
         };
         let file = open_lock(&path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => Ok(DevLock {
-                announced: self.running_path(),
-                _file: file,
-            }),
-            Err(fs::TryLockError::WouldBlock) => Err(Error::AlreadyRunning {
-                folder: self.folder.clone(),
-            }),
-            Err(fs::TryLockError::Error(source)) => Err(failed(source)),
+        for _ in 0..LOCK_TRIES {
+            match file.try_lock() {
+                Ok(()) => {
+                    return Ok(DevLock {
+                        announced: self.running_path(),
+                        _file: file,
+                    });
+                }
+                // Another command may be looking whether a `dev` runs, for a moment.
+                Err(fs::TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+                Err(fs::TryLockError::Error(source)) => return Err(failed(source)),
+            }
         }
+        Err(Error::AlreadyRunning {
+            folder: self.folder.clone(),
+        })
     }
 
     /// Tells the other commands where `dev` is.

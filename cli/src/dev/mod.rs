@@ -7,7 +7,7 @@ mod secrets;
 mod server;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -44,7 +44,8 @@ pub(crate) struct Arguments {
         long,
         value_name = "ADDRESS",
         env = "HOOKSTEAD_LISTEN",
-        default_value = "127.0.0.1:8080"
+        default_value = "127.0.0.1:8080",
+        value_parser = address
     )]
     listen: SocketAddr,
     #[command(flatten)]
@@ -52,6 +53,15 @@ pub(crate) struct Arguments {
     /// Print the ready message and the logs as JSON
     #[arg(long)]
     json: bool,
+}
+
+/// An address as numbers, or with a name such as `localhost`.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let found = text.to_socket_addrs().ok().and_then(|mut all| all.next());
+    found.ok_or_else(|| "write an address with its port, such as 127.0.0.1:8080".to_owned())
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {

@@ -1,6 +1,7 @@
 //! The database of `dev`: one that is given, or a server of its own.
 
 use hookstead_localpg::{Binaries, Error as PostgresError, Options, Server, project_data_dir};
+use hookstead_store::StoreError;
 use sqlx::Postgres;
 use sqlx::migrate::MigrateDatabase as _;
 
@@ -10,6 +11,10 @@ use crate::project::Project;
 
 /// The name of the database on the server of `dev`.
 const DATABASE: &str = "hookstead";
+
+/// What to do with a database that another version of the program made.
+const OTHER_VERSION: &str = "the database was made by another version of hookstead; go back to that \
+    version, or, to start with an empty database, move its folder away (.hookstead/postgres)";
 
 /// A migrated database, and the server that runs for it.
 pub(crate) struct Prepared {
@@ -32,7 +37,13 @@ pub(crate) async fn prepare(project: &Project) -> Result<Prepared, Error> {
     };
     let mut connection = prepared.database.connect().await?;
     let migrated = hookstead_store::migrate(&mut connection).await;
-    migrated.doing("cannot bring the database's schema up to date")?;
+    migrated.map_err(|source| Error::Store {
+        doing: match source {
+            StoreError::MigrationHistory(_) => OTHER_VERSION,
+            _ => "cannot bring the database's schema up to date",
+        },
+        source,
+    })?;
     Ok(prepared)
 }
 
@@ -51,7 +62,7 @@ async fn own(project: &Project) -> Result<Prepared, Error> {
         Ok::<(), sqlx::Error>(())
     };
     made.await
-        .map_err(hookstead_store::StoreError::from)
+        .map_err(StoreError::from)
         .doing("cannot make the database")?;
     let (major, minor) = server.binaries().version;
     let described = format!(

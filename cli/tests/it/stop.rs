@@ -115,3 +115,29 @@ fn a_signal_during_the_start_leaves_nothing_behind() {
     assert!(!project.path(".hookstead/postgres/postmaster.pid").exists());
     assert!(!project.path(".hookstead/dev.json").exists());
 }
+
+#[test]
+fn a_database_of_another_version_is_left_alone_and_named() {
+    let project = Project::example();
+    let options = Options::new(project.path("given"), Binaries::obtain().unwrap());
+    let server = Server::start(options.durability(Durability::None)).unwrap();
+    let url = server.url("postgres");
+    let environment = [("HOOKSTEAD_DATABASE_URL", url.as_str())];
+    assert!(
+        Dev::start_with(&project, &environment)
+            .stop("-INT")
+            .success()
+    );
+    // The first migration, as if it had been another text.
+    let other = "update hookstead.schema_migrations set checksum = '\\x00' where version = 1";
+    let psql = server.binaries().program("psql");
+    let changed = std::process::Command::new(psql)
+        .args(["-qc", other, &url])
+        .status();
+    assert!(changed.unwrap().success());
+    let mut dev = project.command(&["dev", "--listen", "localhost:0"]);
+    let output = dev.envs(environment).output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{err}");
+    assert!(err.contains("made by another version"), "{err}");
+}
