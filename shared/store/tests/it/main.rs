@@ -15,3 +15,4 @@ mod privileges;
 mod schema;
 mod sql_functions;
 mod support;
+mod wal;
