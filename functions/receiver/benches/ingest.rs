@@ -1,2 +1,0 @@
-//! Ingest through the real handler, beside pgbench.
-fn main() {}
