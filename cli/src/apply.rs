@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use sqlx::postgres::PgConnection;
 
 use crate::database::{Database, Role, given_url};
+use crate::dev::secrets;
 use crate::error::{Doing as _, Error, Exit};
 use crate::manifest::{Manifest, Problem, Problems, Retry, SecretRef, Source, Subscription};
 use crate::output::{self, Table, bad, dim, good};
@@ -34,7 +35,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     let project = Project::of(&arguments.project)?;
     let manifest = Manifest::read(&arguments.project.manifest)?;
     let database = Database::in_use(&project)?;
-    warn_of_development_secrets(&manifest);
+    if given_url().is_some() {
+        warn_of_development_secrets(&manifest);
+    } else if !arguments.plan {
+        // A source that is new to a running `dev` works at once.
+        secrets::prepare(&project, &manifest)?;
+    }
     let mut connection = database.connect_as(Role::Admin).await?;
     let plan = if arguments.plan {
         check(&mut connection, &manifest).await?
@@ -83,7 +89,7 @@ fn warn_of_development_secrets(manifest: &Manifest) {
         .filter(|source| source.secret == SecretRef::Dev)
         .map(|source| source.name.as_str())
         .collect();
-    if given_url().is_some() && !local.is_empty() {
+    if !local.is_empty() {
         let names = local.join(", ");
         eprintln!(
             "warning[development_secret]: the secrets of {names} are on this machine alone; a receiver elsewhere cannot read them"

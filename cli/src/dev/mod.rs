@@ -3,7 +3,7 @@
 mod logs;
 mod postgres;
 mod ready;
-mod secrets;
+pub(crate) mod secrets;
 mod server;
 
 use std::io;
@@ -68,15 +68,16 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     let mut signals = Signals::listen()?;
     let project = Project::of(&arguments.project)?;
     let manifest = Manifest::read(&arguments.project.manifest)?;
+    let config = configuration()?;
     let lock = project.lock()?;
     let listener = bind(arguments.listen).await?;
     logs::start(arguments.json)?;
     secrets::prepare(&project, &manifest)?;
     let started = tokio::select! {
-        started = start(&project, &manifest) => Some(started?),
+        started = start(&project, &manifest, config) => Some(started?),
         () = signals.first() => None,
     };
-    let Some((prepared, receiver, max_body_bytes)) = started else {
+    let Some((prepared, receiver)) = started else {
         return Ok(Exit::Yes);
     };
     let address = listener.local_addr().doing("cannot tell the address")?;
@@ -87,6 +88,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     };
     project.announce(&lock, &running)?;
     let (tell, told) = watch::channel(false);
+    let max_body_bytes = receiver.max_body_bytes();
     let serving = server::serve(listener, Rc::new(receiver), max_body_bytes, told);
     let serving = tokio::task::spawn_local(serving);
     ready::print(
@@ -126,26 +128,32 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, Error> {
         })
 }
 
+/// The receiver's own settings, from the environment.
+fn configuration() -> Result<Config, Error> {
+    let config = Config::read(|name| match name {
+        // The receiver of `dev` connects by options that are made later.
+        "HOOKSTEAD_DATABASE_URL" => Some("as configured".to_owned()),
+        other => std::env::var(other).ok(),
+    });
+    config.map_err(|error| Error::usage("invalid_configuration", error.to_string()))
+}
+
 async fn start(
     project: &Project,
     manifest: &Manifest,
-) -> Result<(Prepared, Receiver<LocalSecrets>, usize), Error> {
+    config: Config,
+) -> Result<(Prepared, Receiver<LocalSecrets>), Error> {
     let prepared = postgres::prepare(project).await?;
     let mut connection = prepared.database.connect_as(Role::Admin).await?;
     apply::apply(&mut connection, manifest).await?;
     let options = prepared.database.options_as(Role::Receiver)?;
     let limits = ConnectionLimits {
         slots: CONNECTION_SLOTS,
+        acquire_timeout: config.store_timeout,
+        connect_timeout: config.store_timeout,
         ..ConnectionLimits::default()
     };
     let connections = Connections::new(options, limits);
-    let config = Config::read(|name| match name {
-        // It connects by the options above.
-        "HOOKSTEAD_DATABASE_URL" => Some("as configured".to_owned()),
-        other => std::env::var(other).ok(),
-    });
-    let config =
-        config.map_err(|error| Error::usage("invalid_configuration", error.to_string()))?;
     let limits = Limits {
         // One machine, one person who waits: what they change works at once.
         directory: DirectoryLimits {
@@ -160,7 +168,7 @@ async fn start(
     };
     let secrets = LocalSecrets::new(project.folder());
     let receiver = Receiver::new(connections, secrets, Clock::system(), limits, config.region);
-    Ok((prepared, receiver, config.max_body_bytes))
+    Ok((prepared, receiver))
 }
 
 /// Waits for Ctrl-C or SIGTERM, or for the end of the database server.

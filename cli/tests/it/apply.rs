@@ -46,6 +46,22 @@ fn a_plan_changes_nothing_and_applying_does_what_it_said() {
 }
 
 #[test]
+fn a_source_applied_while_dev_runs_takes_requests_at_once() {
+    let project = Project::with(ONE);
+    let dev = Dev::start(&project);
+    project.write("hookstead.toml", format!("{ONE}{TWO}").as_bytes());
+    let refused = project.run(&["send", "two"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert_eq!(
+        actions(&project, &["apply", "--json"]),
+        ["unchanged one", "create two"]
+    );
+    let sent = project.run(&["send", "two"]);
+    assert_eq!(sent.code, 0, "{sent:?}");
+    assert!(dev.stop("-INT").success());
+}
+
+#[test]
 fn what_only_the_database_can_check_is_reported_all_at_once_and_nothing_is_written() {
     let project = Project::with(ONE);
     let dev = Dev::start(&project);

@@ -138,11 +138,18 @@ fn kinds_are_listed_and_their_schemes_can_be_read() {
 }
 
 #[test]
-fn a_log_filter_that_cannot_be_read_is_refused_and_not_ignored() {
+fn settings_that_cannot_be_read_are_refused_and_not_ignored() {
     let project = Project::example();
-    let mut command = project.command(&["dev", "--listen", "127.0.0.1:0"]);
-    let output = command.env("HOOKSTEAD_LOG", "a=b=c").output().unwrap();
-    let err = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{err}");
-    assert!(err.contains("error[invalid_configuration]"), "{err}");
+    for (name, value) in [
+        ("HOOKSTEAD_LOG", "a=b=c"),
+        ("HOOKSTEAD_MAX_BODY_BYTES", "plenty"),
+    ] {
+        let mut command = project.command(&["dev", "--listen", "127.0.0.1:0"]);
+        let output = command.env(name, value).output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{err}");
+        assert!(err.contains("error[invalid_configuration]"), "{err}");
+        assert!(err.contains(name), "{err}");
+        assert!(!project.path(".hookstead/postgres").exists());
+    }
 }
