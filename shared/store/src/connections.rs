@@ -129,29 +129,33 @@ impl Connections {
     ) -> Result<T, StoreError> {
         let _slot = self.acquire().await?;
         let first = match self.take_idle() {
-            Some(mut connection) => {
+            Some(connection) => {
                 let limit = self.shared.limits.reused_timeout;
-                let outcome = match timeout(limit, operation(&mut connection)).await {
-                    Ok(outcome) => outcome,
-                    Err(_) => Err(StoreError::Connection(ConnectionFault::Silent)),
-                };
-                self.put_back(connection, &outcome);
-                outcome
+                self.use_once(connection, Some(limit), &operation).await
             }
-            None => self.run_on_fresh(&operation).await,
+            // One that does not even open is not tried again: the caller's time is short.
+            None => self.use_once(self.open().await?, None, &operation).await,
         };
         match first {
-            Err(error) if error.is_broken_connection() => self.run_on_fresh(&operation).await,
+            Err(error) if error.is_broken_connection() => {
+                self.use_once(self.open().await?, None, &operation).await
+            }
             outcome => outcome,
         }
     }
 
-    async fn run_on_fresh<T>(
+    async fn use_once<T>(
         &self,
+        mut connection: PgConnection,
+        limit: Option<Duration>,
         operation: &impl AsyncFn(&mut PgConnection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let mut connection = self.open().await?;
-        let outcome = operation(&mut connection).await;
+        let outcome = match limit {
+            Some(limit) => timeout(limit, operation(&mut connection))
+                .await
+                .unwrap_or(Err(StoreError::Connection(ConnectionFault::Silent))),
+            None => operation(&mut connection).await,
+        };
         self.put_back(connection, &outcome);
         outcome
     }

@@ -23,7 +23,7 @@ const PAYLOAD_REFUSALS: [&str; 8] = [
 ];
 
 /// An event on its way into the database. Borrowed: the body is never copied.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct NewEvent<'a> {
     /// Its id; the time in it decides the partition.
     pub event_id: EventId,
@@ -62,6 +62,18 @@ pub struct NewEvent<'a> {
     pub cause_event_id: Option<EventId>,
     /// The cloud region that received it.
     pub region: Option<&'a str>,
+}
+
+/// Ids and sizes alone: bodies and headers are never printed.
+impl std::fmt::Debug for NewEvent<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewEvent")
+            .field("event_id", &self.event_id)
+            .field("source_id", &self.source_id)
+            .field("raw_body_bytes", &self.raw_body.len())
+            .field("payload_error", &self.payload_error)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How [`ingest`] ended. Both mean: the event is committed.

@@ -202,6 +202,11 @@ async fn a_refused_connection_is_transient_and_the_next_one_works() {
     proxy.set(Fault::Refuse);
     let error = store(&fixture, &connections, "evt_1").await.unwrap_err();
     assert!(error.is_transient(), "{error}");
+    assert_eq!(
+        proxy.accepted(),
+        1,
+        "one that does not open is not tried again"
+    );
     proxy.set(Fault::None);
     store(&fixture, &connections, "evt_1").await.unwrap();
 }

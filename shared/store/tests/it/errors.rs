@@ -106,3 +106,15 @@ async fn a_refusal_names_state_constraint_and_table() {
     );
     fixture.run("select 1").await;
 }
+
+#[tokio::test]
+async fn an_event_prints_neither_its_body_nor_its_headers() {
+    let fixture = fixture().await;
+    let headers = serde_json::json!({ "x-token": CANARY });
+    let mut new = event(fixture.source, CANARY, CANARY.as_bytes());
+    new.headers = &headers;
+    new.payload = Some(CANARY);
+    let shown = format!("{new:?} {new:#?}");
+    assert!(!shown.contains(CANARY), "{shown}");
+    assert!(shown.contains(&new.event_id.to_string()));
+}
