@@ -1,9 +1,13 @@
 //! The request as the provider sent it.
 
+use std::fmt;
+
 use crate::Secret;
 
 /// Header lines in arrival order. Names compare without regard to ASCII case.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+///
+/// Debug output has the names alone: values may be tokens.
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Headers {
     lines: Vec<(String, String)>,
 }
@@ -57,8 +61,18 @@ impl Headers {
     }
 }
 
+impl fmt::Debug for Headers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.lines.iter().map(|(name, _)| name))
+            .finish()
+    }
+}
+
 /// One HTTP request, borrowed from the caller.
-#[derive(Debug, Clone, Copy)]
+///
+/// Debug output leaves out header values, query and body.
+#[derive(Clone, Copy)]
 pub struct Request<'a> {
     /// Method as sent, upper case.
     pub method: &'a str,
@@ -70,6 +84,18 @@ pub struct Request<'a> {
     pub body: &'a [u8],
     /// The body after `Content-Encoding` was undone, when there was one.
     pub decoded_body: Option<&'a [u8]>,
+}
+
+impl fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = self.url.split(['?', '#']).next().unwrap_or_default();
+        f.debug_struct("Request")
+            .field("method", &self.method)
+            .field("url", &url)
+            .field("headers", &self.headers)
+            .field("body_bytes", &self.body.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'a> Request<'a> {
@@ -105,4 +131,24 @@ pub struct Candidate<'a> {
     pub label: &'a str,
     /// The secret itself.
     pub secret: &'a Secret,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_output_holds_nothing_confidential() {
+        let headers = Headers::from_pairs([("Authorization", "Bearer CANARY1")]);
+        let request = Request {
+            method: "POST",
+            url: "https://a.test/in?token=CANARY2",
+            headers: &headers,
+            body: b"CANARY3",
+            decoded_body: Some(b"CANARY4"),
+        };
+        let text = format!("{request:?}");
+        assert!(!text.contains("CANARY"), "{text}");
+        assert!(text.contains("Authorization"), "{text}");
+    }
 }

@@ -219,6 +219,62 @@ fn rec_10_header_names_have_no_case() {
 }
 
 #[test]
+fn rec_17_every_wrong_signature_of_a_probe_is_refused() {
+    let scheme = builtin("discord").unwrap();
+    let key = "2824a5ad680d324d9f2797aa69644f1fa5ed71a35f966d1d2f7e135099badd59";
+    let body = br#"{"id":"1179000000000000002","application_id":"1","type":2,"data":{"name":"foo"},"version":1}"#;
+    let right = "1436602942a07e1c71e6defb2e4664cf8fda96d316beb5a7d5ec85826c6198ddfce788127e38c59aac6ac8ca0688215e762419d11da7dc1c9f7ea51f97b5a007";
+    let wrong = "00".repeat(64);
+    let ask = |signature: &str, ts: Option<&str>| {
+        let mut headers = Headers::from_pairs([("X-Signature-Ed25519", signature)]);
+        if let Some(ts) = ts {
+            headers.push("X-Signature-Timestamp", ts);
+        }
+        reason(scheme, key, &headers, body)
+    };
+    assert_eq!(ask(right, Some("1767258000")), None);
+    assert_eq!(ask(&wrong, Some("1767258000")), Some(Reason::Mismatch));
+    assert_eq!(ask("no hex", Some("1767258000")), Some(Reason::Mismatch));
+    assert_eq!(ask(right, Some("1767258001")), Some(Reason::Mismatch));
+    assert_eq!(ask(right, None), Some(Reason::MissingTimestamp));
+}
+
+#[test]
+fn a_body_five_thousand_levels_deep_is_verified_and_read_by_every_kind() {
+    let deep = format!(
+        r#"{{"id":"e","type":"t","x":{}{}}}"#,
+        "[".repeat(5_000),
+        "]".repeat(5_000)
+    );
+    for kind in crate::round_trip::signable() {
+        let scheme = builtin(kind).unwrap();
+        let (secret, _) = crate::round_trip::secrets(kind, scheme);
+        let headers = Headers::from_pairs([("Content-Type", "application/json")]);
+        let input = SignInput {
+            method: "POST",
+            url: URL,
+            headers: &headers,
+            body: deep.as_bytes(),
+            now: now(),
+            id: "x",
+        };
+        // Kinds that put something into the body cannot sign this one; it is judged all the same.
+        let Ok(signed) = sign(scheme, &secret, &input) else {
+            assert!(reason(scheme, secret.expose(), &headers, deep.as_bytes()).is_some());
+            continue;
+        };
+        let request = request(&signed);
+        if let Ok(verified) = verify(scheme, &request, &candidate(&secret), now(), None) {
+            let extracted = extract(scheme, &request, &verified);
+            let key = dedupe_key(scheme, &request, &verified, &extracted);
+            assert!(key.is_none_or(|key| !key.is_empty()), "{kind}");
+        }
+        let explanation = explain(scheme, &request, &candidate(&secret), now(), None);
+        assert!(!explanation.scheme.is_empty());
+    }
+}
+
+#[test]
 fn rec_18_a_scheme_says_which_bytes_of_a_compressed_request_are_signed() {
     let secret = Secret::new(KEY).unwrap();
     let headers = Headers::new();
