@@ -7,6 +7,7 @@
 
 mod form;
 mod json;
+mod numeric;
 
 /// Deepest nesting of arrays and objects that gets a payload. It is what
 /// `serde_json` reads by default, so every consumer in Rust can; PostgreSQL takes more.

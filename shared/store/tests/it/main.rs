@@ -12,6 +12,7 @@ mod migrations;
 mod partitions;
 mod payloads;
 mod privileges;
+mod rights;
 mod schema;
 mod sql_functions;
 mod support;
