@@ -53,6 +53,19 @@ impl Answer {
         Self::json(200, &json!({ "event_id": event_id, "duplicate": true }))
     }
 
+    /// The same answer with the text that the provider wants to read instead of ours.
+    #[must_use]
+    pub fn worded(mut self, acknowledge: Option<&str>) -> Self {
+        if let Some(text) = acknowledge {
+            self.headers.clear();
+            if !text.is_empty() {
+                self.set_header("content-type", "text/plain; charset=utf-8");
+            }
+            self.body = text.as_bytes().to_vec();
+        }
+        self
+    }
+
     /// A sign of life: 200 without a body. OPTIONS also learns the methods.
     #[must_use]
     pub fn probe(method: &str) -> Self {

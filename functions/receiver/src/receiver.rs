@@ -203,8 +203,10 @@ impl<P: SecretProvider> Receiver<P> {
             },
         };
         let decoded_body = (coding == Coding::Gzip).then_some(&plain[..]);
-        self.store(call, &call.request(decoded_body), &verified)
-            .await
+        let stored = self
+            .store(call, &call.request(decoded_body), &verified)
+            .await?;
+        Ok(stored.worded(call.scheme.acknowledge.as_deref()))
     }
 
     async fn store(

@@ -57,6 +57,10 @@ pub struct Scheme {
     /// Requests that must be answered in a special way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handshake: Vec<HandshakeRule>,
+    /// The body of the answer to a stored event, where the provider reads it. An empty text is an
+    /// answer without a body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledge: Option<String>,
     /// How well the facts are known. Only built-in kinds carry this.
     #[serde(default)]
     pub facts: Facts,

@@ -1,12 +1,14 @@
 //! Requests that providers send to find out whether somebody is there.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use hookstead_receiver::Receiver;
 use hookstead_secrets::{LocalSecrets, VersionLabel};
 use hookstead_store::{ConnectionLimits, Connections};
 use hookstead_testkit::role;
 use serde_json::{Value, json};
 
-use crate::world::{World, bare, code, hmac_hex, limits, post, source};
+use crate::world::{KEY, World, bare, code, hmac_hex, limits, post, source};
 
 async fn meta() -> World {
     let world = World::with(vec![source("meta", "meta"), source("github", "github")]).await;
@@ -145,4 +147,30 @@ async fn a_secret_that_cannot_be_kept_makes_the_handshake_fail() {
         (answer.status, code(&answer).as_str()),
         (503, "secret_unavailable")
     );
+}
+
+#[tokio::test]
+async fn a_provider_that_reads_the_answer_gets_the_words_it_wants() {
+    let sources = vec![
+        source("dropbox-sign", "dropbox-sign"),
+        source("xero", "xero"),
+    ];
+    let world = World::with(sources).await;
+    let hash = hmac_hex(KEY, b"1700000000signature_request_sent");
+    let body = format!(
+        r#"{{"event":{{"event_time":"1700000000","event_type":"signature_request_sent","event_hash":"{hash}"}}}}"#
+    );
+    for _ in 0..2 {
+        let answer = world.send(post("dropbox-sign", &[], body.as_bytes())).await;
+        assert_eq!(
+            (answer.status, answer.body.as_slice()),
+            (200, &b"Hello API Event Received"[..])
+        );
+    }
+    let body = br#"{"events":[{"eventType":"UPDATE"}]}"#;
+    let signature = STANDARD.encode(hex::decode(hmac_hex(KEY, body)).unwrap());
+    let answer = world
+        .send(post("xero", &[("x-xero-signature", &signature)], body))
+        .await;
+    assert_eq!((answer.status, answer.body.len()), (200, 0));
 }
