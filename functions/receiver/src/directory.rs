@@ -128,10 +128,10 @@ impl Directory {
         &self,
         name: &str,
         now: OffsetDateTime,
-        read: R,
+        read: impl FnOnce() -> R,
     ) -> Result<Option<Arc<Source>>, StoreError>
     where
-        R: AsyncFnOnce() -> Result<Vec<SourceRecord>, StoreError>,
+        R: Future<Output = Result<Vec<SourceRecord>, StoreError>>,
     {
         if let Some(answer) = self.answer_from_memory(name, now) {
             return Ok(answer);

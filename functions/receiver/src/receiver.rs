@@ -7,7 +7,7 @@ use std::time::Duration;
 use hookstead_domain::{ErrorCode, SourceName};
 use hookstead_secrets::{CacheLimits, SecretCache, SecretProvider};
 use hookstead_signing::{Rejection, Request, Scheme, Signs, Verified};
-use hookstead_store::{Connections, Ingested, StoreError};
+use hookstead_store::{Connections, EnabledSources, FirstEventId, Ingest, Ingested, StoreError};
 use time::OffsetDateTime;
 use tokio::time::timeout;
 
@@ -152,11 +152,13 @@ impl<P: SecretProvider> Receiver<P> {
         name: &SourceName,
         now: OffsetDateTime,
     ) -> Result<Arc<Source>, ErrorCode> {
-        let read = async || {
-            let reading = self.connections.run(hookstead_store::enabled_sources);
-            timeout(self.limits.store_timeout, reading)
-                .await
-                .unwrap_or(Err(StoreError::AcquireTimeout))
+        let read = || async {
+            timeout(
+                self.limits.store_timeout,
+                self.connections.run(&EnabledSources),
+            )
+            .await
+            .unwrap_or(Err(StoreError::AcquireTimeout))
         };
         match self.directory.find(name.as_str(), now, read).await {
             Ok(Some(source)) => Ok(source),
@@ -221,8 +223,7 @@ impl<P: SecretProvider> Receiver<P> {
         }
         let row = draft.row(call.source, &call.inbound.body, self.region.as_deref());
         let storing = async {
-            let store = async |connection: &mut _| hookstead_store::ingest(connection, &row).await;
-            match self.connections.run(store).await? {
+            match self.connections.run(&Ingest(&row)).await? {
                 Ingested::Stored { deliveries } => {
                     tracing::info!(source.name = call.name(), event.id = %draft.event_id(),
                         event.deliveries = deliveries, body.length = request.body.len(),
@@ -230,11 +231,11 @@ impl<P: SecretProvider> Receiver<P> {
                     Ok(Answer::stored(draft.event_id()))
                 }
                 Ingested::Duplicate => {
-                    let source_id = call.source.record.source_id;
-                    let find = async |connection: &mut _| {
-                        hookstead_store::first_event_id(connection, source_id, draft.key()).await
+                    let find = FirstEventId {
+                        source_id: call.source.record.source_id,
+                        external_event_id: draft.key(),
                     };
-                    let first = self.connections.run(find).await?;
+                    let first = self.connections.run(&find).await?;
                     tracing::info!(
                         source.name = call.name(),
                         event.id = first.map(tracing::field::display),

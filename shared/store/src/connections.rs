@@ -38,6 +38,21 @@ impl Connector for PgConnectOptions {
     }
 }
 
+/// Something to do on a connection, safe to repeat.
+///
+/// A type of its own and not a closure: the compiler cannot prove that the future
+/// of a closure that borrows is `Send`, and a server moves its tasks between threads.
+pub trait Operation: Sync {
+    /// What it gives.
+    type Output: Send;
+
+    /// Does it once.
+    fn run(
+        &self,
+        connection: &mut PgConnection,
+    ) -> impl Future<Output = Result<Self::Output, StoreError>> + Send;
+}
+
 /// How many connections, and how long to wait for what.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
@@ -117,44 +132,38 @@ impl Connections {
     /// Runs an operation on a connection, and once more on a fresh one where the
     /// first turns out to be broken. The operation must be safe to repeat.
     ///
-    /// The compiler cannot see that the future is `Send` where the operation borrows
-    /// something; such a call runs in a local task or is awaited in place.
-    ///
     /// # Errors
     ///
     /// Those of the operation, of connecting, and [`StoreError::AcquireTimeout`].
-    pub async fn run<T>(
-        &self,
-        operation: impl AsyncFn(&mut PgConnection) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    pub async fn run<O: Operation>(&self, operation: &O) -> Result<O::Output, StoreError> {
         let _slot = self.acquire().await?;
         let first = match self.take_idle() {
             Some(connection) => {
                 let limit = self.shared.limits.reused_timeout;
-                self.use_once(connection, Some(limit), &operation).await
+                self.use_once(connection, Some(limit), operation).await
             }
             // One that does not even open is not tried again: the caller's time is short.
-            None => self.use_once(self.open().await?, None, &operation).await,
+            None => self.use_once(self.open().await?, None, operation).await,
         };
         match first {
             Err(error) if error.is_broken_connection() => {
-                self.use_once(self.open().await?, None, &operation).await
+                self.use_once(self.open().await?, None, operation).await
             }
             outcome => outcome,
         }
     }
 
-    async fn use_once<T>(
+    async fn use_once<O: Operation>(
         &self,
         mut connection: PgConnection,
         limit: Option<Duration>,
-        operation: &impl AsyncFn(&mut PgConnection) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+        operation: &O,
+    ) -> Result<O::Output, StoreError> {
         let outcome = match limit {
-            Some(limit) => timeout(limit, operation(&mut connection))
+            Some(limit) => timeout(limit, operation.run(&mut connection))
                 .await
                 .unwrap_or(Err(StoreError::Connection(ConnectionFault::Silent))),
-            None => operation(&mut connection).await,
+            None => operation.run(&mut connection).await,
         };
         self.put_back(connection, &outcome);
         outcome

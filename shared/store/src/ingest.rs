@@ -5,6 +5,7 @@ use serde_json::Value;
 use sqlx::PgConnection;
 use time::OffsetDateTime;
 
+use crate::connections::Operation;
 use crate::error::StoreError;
 use crate::payload::PayloadError;
 
@@ -115,6 +116,18 @@ pub async fn ingest(
     }
 }
 
+/// [`ingest`] as an operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Ingest<'a>(pub &'a NewEvent<'a>);
+
+impl Operation for Ingest<'_> {
+    type Output = Ingested;
+
+    async fn run(&self, connection: &mut PgConnection) -> Result<Ingested, StoreError> {
+        ingest(connection, self.0).await
+    }
+}
+
 fn refuses_payload(error: &StoreError) -> bool {
     error
         .sqlstate()
@@ -174,4 +187,21 @@ pub async fn first_event_id(
     .fetch_optional(connection)
     .await?;
     Ok(found.map(EventId::from_uuid))
+}
+
+/// [`first_event_id`] as an operation.
+#[derive(Clone, Copy, Debug)]
+pub struct FirstEventId<'a> {
+    /// The source.
+    pub source_id: SourceId,
+    /// The key within it.
+    pub external_event_id: &'a str,
+}
+
+impl Operation for FirstEventId<'_> {
+    type Output = Option<EventId>;
+
+    async fn run(&self, connection: &mut PgConnection) -> Result<Option<EventId>, StoreError> {
+        first_event_id(connection, self.source_id, self.external_event_id).await
+    }
 }

@@ -14,15 +14,15 @@ mod migrate;
 pub mod payload;
 mod sources;
 
-pub use connections::{ConnectionLimits, Connections, Connector, OptionsFuture};
+pub use connections::{ConnectionLimits, Connections, Connector, Operation, OptionsFuture};
 pub use error::{ConnectionFault, Refusal, StoreError};
 pub use events::{
     DeliverySummary, EventDetail, EventFilter, EventSummary, list_events, pull_event, show_event,
 };
-pub use ingest::{INGEST_SQL, Ingested, NewEvent, first_event_id, ingest};
+pub use ingest::{FirstEventId, INGEST_SQL, Ingest, Ingested, NewEvent, first_event_id, ingest};
 pub use manifest::{
     Action, Change, Desired, DesiredSource, DesiredSubscription, ManifestError, Plan, Subject,
     apply, plan,
 };
 pub use migrate::{Migrated, ensure_partitions, migrate, partition_days_ahead};
-pub use sources::{SourceRecord, enabled_sources, source_by_name};
+pub use sources::{EnabledSources, SourceRecord, enabled_sources, source_by_name};

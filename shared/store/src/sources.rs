@@ -6,6 +6,7 @@ use sqlx::PgConnection;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
+use crate::connections::Operation;
 use crate::error::StoreError;
 
 /// One source, without any secret.
@@ -105,6 +106,18 @@ pub async fn enabled_sources(
     .into_iter()
     .map(SourceRecord::try_from)
     .collect()
+}
+
+/// [`enabled_sources`] as an operation.
+#[derive(Clone, Copy, Debug)]
+pub struct EnabledSources;
+
+impl Operation for EnabledSources {
+    type Output = Vec<SourceRecord>;
+
+    async fn run(&self, connection: &mut PgConnection) -> Result<Vec<SourceRecord>, StoreError> {
+        enabled_sources(connection).await
+    }
 }
 
 impl TryFrom<Row> for SourceRecord {

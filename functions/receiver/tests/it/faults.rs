@@ -228,3 +228,17 @@ async fn rec_26_junk_costs_the_genuine_sender_nothing() {
         );
     }
 }
+
+/// A server may move the work on a request from thread to thread.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_can_be_handled_by_any_thread() {
+    let world = World::github().await;
+    let receiver = std::sync::Arc::new(world.another_receiver());
+    let handling = (0..8).map(|n| {
+        let receiver = std::sync::Arc::clone(&receiver);
+        tokio::spawn(async move { receiver.handle(github(&format!("d-{n}"), b"{}")).await })
+    });
+    for answer in join_all(handling).await {
+        assert_eq!(answer.unwrap().status, 200);
+    }
+}

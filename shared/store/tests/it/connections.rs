@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hookstead_store::{
-    ConnectionFault, ConnectionLimits, Connections, Connector, Ingested, OptionsFuture, StoreError,
-    ingest,
+    ConnectionFault, ConnectionLimits, Connections, Connector, EnabledSources, Ingest, Ingested,
+    Operation, OptionsFuture, StoreError,
 };
 use hookstead_testkit::{Fault, FaultProxy, role};
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
 
 use crate::support::{Fixture, event, fixture};
 
@@ -25,6 +25,18 @@ fn limits(slots: usize) -> ConnectionLimits {
     }
 }
 
+/// Opens a transaction and never comes back.
+struct BeginAndStall;
+
+impl Operation for BeginAndStall {
+    type Output = ();
+
+    async fn run(&self, connection: &mut PgConnection) -> Result<(), StoreError> {
+        sqlx::raw_sql("begin").execute(connection).await?;
+        std::future::pending().await
+    }
+}
+
 async fn proxied(fixture: &Fixture, limits: ConnectionLimits) -> (FaultProxy, Connections) {
     let proxy = FaultProxy::start(&fixture.database.url_as(role::RECEIVER)).await;
     let connections = Connections::from_url(&proxy.url(), limits).unwrap();
@@ -37,9 +49,7 @@ async fn store(
     key: &str,
 ) -> Result<Ingested, StoreError> {
     let new = event(fixture.source, key, b"{}");
-    connections
-        .run(async |connection| ingest(connection, &new).await)
-        .await
+    connections.run(&Ingest(&new)).await
 }
 
 #[tokio::test]
@@ -101,11 +111,7 @@ async fn inf_02_an_operation_that_was_dropped_half_way_leaves_no_connection_behi
     let mut fixture = fixture().await;
     let connections = fixture.connections(1);
     for _ in 0..20 {
-        let begun = async |connection: &mut sqlx::PgConnection| -> Result<(), StoreError> {
-            sqlx::raw_sql("begin").execute(connection).await?;
-            std::future::pending().await
-        };
-        let mut operation = Box::pin(connections.run(begun));
+        let mut operation = Box::pin(connections.run(&BeginAndStall));
         // Polled until the transaction is open on the server, then dropped.
         let open = async {
             let mut watcher = fixture.database.connect().await;
@@ -219,18 +225,15 @@ async fn inf_07_no_more_connections_are_opened_than_there_are_slots() {
         let mut racers = tokio::task::JoinSet::new();
         for n in 0..20 {
             let (connections, source) = (connections.clone(), fixture.source);
-            racers.spawn_local(async move {
+            racers.spawn(async move {
                 let key = format!("evt_{n}");
                 let new = event(source, &key, b"{}");
-                connections
-                    .run(async |connection| ingest(connection, &new).await)
-                    .await
-                    .unwrap()
+                connections.run(&Ingest(&new)).await.unwrap()
             });
         }
         racers.join_all().await
     };
-    tokio::task::LocalSet::new().run_until(racers).await;
+    racers.await;
     assert_eq!(fixture.counts().await, (20, 20, 0));
     assert!(proxy.accepted() <= 2, "{} connections", proxy.accepted());
 }
@@ -244,13 +247,11 @@ async fn waiting_for_a_busy_connection_ends() {
     };
     let connections =
         Connections::from_url(&fixture.database.url_as(role::RECEIVER), impatient).unwrap();
-    let inner = connections.clone();
-    let outcome = connections
-        .run(async |_| {
-            let busy = inner.run(async |_| Ok(())).await;
-            assert!(matches!(busy, Err(StoreError::AcquireTimeout)));
-            Ok(())
-        })
-        .await;
-    outcome.unwrap();
+    let mut holder = Box::pin(connections.run(&BeginAndStall));
+    let waiting = connections.run(&EnabledSources);
+    tokio::select! {
+        biased;
+        _ = &mut holder => panic!("it never ends"),
+        busy = waiting => assert!(matches!(busy, Err(StoreError::AcquireTimeout))),
+    }
 }

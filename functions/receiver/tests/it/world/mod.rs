@@ -1,25 +1,25 @@
 //! What every test stands on: a database of its own, a receiver, a clock and
 //! secrets that the test sets.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+mod requests;
+mod stand_ins;
+
 use std::time::Duration;
 
-use hmac::{Hmac, KeyInit, Mac};
-use hookstead_receiver::{Answer, Clock, DirectoryLimits, InboundRequest, Limits, Receiver};
-use hookstead_secrets::{
-    CacheLimits, FetchError, FetchFuture, SecretProvider, SecretVersion, VersionLabel,
-};
-use hookstead_signing::{Headers, Secret};
+use hookstead_receiver::{Answer, DirectoryLimits, InboundRequest, Limits, Receiver};
+use hookstead_secrets::{CacheLimits, VersionLabel};
 use hookstead_store::{
     ConnectionLimits, Connections, Desired, DesiredSource, DesiredSubscription, EventFilter,
     EventSummary,
 };
 use hookstead_testkit::{TestDatabase, role};
 use serde_json::{Value, json};
-use sha2::Sha256;
 use time::OffsetDateTime;
+
+pub(crate) use requests::{
+    acme, bare, code, event_id, github, hmac_hex, is_duplicate, post, stripe, with_header,
+};
+pub(crate) use stand_ins::{TestClock, TestSecrets};
 
 /// The secret of every source that [`source`] makes.
 pub(crate) const KEY: &str = "whk_test_key_2f6c1d9a7b3e5041";
@@ -28,92 +28,6 @@ pub(crate) const KEY: &str = "whk_test_key_2f6c1d9a7b3e5041";
 /// partition takes the events.
 pub(crate) fn start() -> i64 {
     OffsetDateTime::now_utc().unix_timestamp()
-}
-
-/// A clock that stands still until it is moved.
-#[derive(Clone)]
-pub(crate) struct TestClock(Arc<Mutex<OffsetDateTime>>);
-
-impl TestClock {
-    fn new(unix_s: i64) -> Self {
-        let now = OffsetDateTime::from_unix_timestamp(unix_s).unwrap();
-        Self(Arc::new(Mutex::new(now)))
-    }
-
-    pub(crate) fn now_s(&self) -> i64 {
-        self.0.lock().unwrap().unix_timestamp()
-    }
-
-    pub(crate) fn advance_s(&self, seconds: i64) {
-        *self.0.lock().unwrap() += time::Duration::seconds(seconds);
-    }
-
-    pub(crate) fn clock(&self) -> Clock {
-        let clock = self.clone();
-        Clock::from_fn(move || *clock.0.lock().unwrap())
-    }
-}
-
-/// Secrets by reference, and how often they were read.
-#[derive(Clone, Default)]
-pub(crate) struct TestSecrets {
-    versions: Arc<Mutex<HashMap<String, Vec<(VersionLabel, String)>>>>,
-    down: Arc<Mutex<bool>>,
-    fetches: Arc<AtomicUsize>,
-}
-
-impl TestSecrets {
-    pub(crate) fn set(&self, reference: &str, versions: &[(VersionLabel, &str)]) {
-        let versions = versions
-            .iter()
-            .map(|(l, s)| (*l, (*s).to_owned()))
-            .collect();
-        self.versions
-            .lock()
-            .unwrap()
-            .insert(reference.to_owned(), versions);
-    }
-
-    pub(crate) fn set_down(&self, down: bool) {
-        *self.down.lock().unwrap() = down;
-    }
-
-    pub(crate) fn fetches(&self) -> usize {
-        self.fetches.load(Ordering::SeqCst)
-    }
-}
-
-impl SecretProvider for TestSecrets {
-    fn fetch<'a>(&'a self, reference: &'a str) -> FetchFuture<'a> {
-        self.fetches.fetch_add(1, Ordering::SeqCst);
-        let found = self.versions.lock().unwrap().get(reference).cloned();
-        let down = *self.down.lock().unwrap();
-        let reference = reference.to_owned();
-        Box::pin(async move {
-            if down {
-                return Err(FetchError::Unavailable {
-                    reference,
-                    source: "connection refused".into(),
-                });
-            }
-            let Some(found) = found else {
-                return Err(FetchError::NotFound { reference });
-            };
-            let parse = |(label, text): (VersionLabel, String)| {
-                let secret = Secret::new(text).map_err(|source| FetchError::Unusable {
-                    reference: reference.clone(),
-                    label,
-                    source,
-                })?;
-                Ok(SecretVersion {
-                    label,
-                    secret,
-                    not_after: None,
-                })
-            };
-            found.into_iter().map(parse).collect()
-        })
-    }
 }
 
 pub(crate) type TestReceiver = Receiver<TestSecrets>;
@@ -313,109 +227,4 @@ pub(crate) async fn apply(
     hookstead_store::apply(&mut connection, &desired, "test")
         .await
         .unwrap();
-}
-
-/// A POST to `/webhooks/{name}`.
-pub(crate) fn post(name: &str, headers: &[(&str, &str)], body: &[u8]) -> InboundRequest {
-    InboundRequest {
-        method: "POST".to_owned(),
-        path: format!("/webhooks/{name}"),
-        raw_query: String::new(),
-        origin: "https://hooks.example.test".to_owned(),
-        headers: Headers::from_pairs(headers.iter().copied()),
-        body: body.to_vec(),
-    }
-}
-
-/// A request without a body.
-pub(crate) fn bare(method: &str, path: &str, raw_query: &str) -> InboundRequest {
-    InboundRequest {
-        method: method.to_owned(),
-        path: path.to_owned(),
-        raw_query: raw_query.to_owned(),
-        ..post("", &[], b"")
-    }
-}
-
-/// HMAC-SHA256 as lower-case hex, independent of the crate under test.
-pub(crate) fn hmac_hex(key: &str, message: &[u8]) -> String {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).unwrap();
-    mac.update(message);
-    hex::encode(mac.finalize().into_bytes())
-}
-
-/// A GitHub delivery with this id, signed with [`KEY`].
-pub(crate) fn github(id: &str, body: &[u8]) -> InboundRequest {
-    let signature = format!("sha256={}", hmac_hex(KEY, body));
-    let mut headers = vec![
-        ("Content-Type", "application/json"),
-        ("X-GitHub-Event", "push"),
-        ("X-Hub-Signature-256", &signature),
-    ];
-    if !id.is_empty() {
-        headers.push(("X-GitHub-Delivery", id));
-    }
-    post("github", &headers, body)
-}
-
-/// A Stripe delivery signed with [`KEY`] at `unix_s`.
-pub(crate) fn stripe(unix_s: i64, body: &[u8]) -> InboundRequest {
-    let signed = [format!("{unix_s}.").as_bytes(), body].concat();
-    let signature = format!("t={unix_s},v1={}", hmac_hex(KEY, &signed));
-    let headers = [
-        ("Content-Type", "application/json; charset=utf-8"),
-        ("Stripe-Signature", signature.as_str()),
-    ];
-    post("stripe", &headers, body)
-}
-
-/// A delivery of [`custom_source`], signed with [`KEY`] at `unix_s`.
-pub(crate) fn acme(unix_s: i64, id: &str, body: &[u8]) -> InboundRequest {
-    let signed = [format!("{unix_s}.").as_bytes(), body].concat();
-    let signature = hmac_hex(KEY, &signed);
-    let timestamp = unix_s.to_string();
-    let mut headers = vec![
-        ("Content-Type", "application/json"),
-        ("X-Acme-Timestamp", timestamp.as_str()),
-        ("X-Acme-Signature", signature.as_str()),
-    ];
-    if !id.is_empty() {
-        headers.push(("X-Acme-Id", id));
-    }
-    post("acme", &headers, body)
-}
-
-/// Replaces the value of a header, or adds it.
-pub(crate) fn with_header(mut request: InboundRequest, name: &str, value: &str) -> InboundRequest {
-    let others: Vec<(String, String)> = request
-        .headers
-        .iter()
-        .filter(|(known, _)| !known.eq_ignore_ascii_case(name))
-        .map(|(known, value)| (known.to_owned(), value.to_owned()))
-        .collect();
-    request.headers = Headers::from_pairs(others);
-    request.headers.push(name, value);
-    request
-}
-
-/// The code in a refusal's body, and that nothing else is in it.
-pub(crate) fn code(answer: &Answer) -> String {
-    let body: Value = serde_json::from_slice(&answer.body).unwrap();
-    assert_eq!(
-        body.as_object().unwrap().len(),
-        1,
-        "a refusal says its code and nothing else"
-    );
-    body["error"].as_str().unwrap().to_owned()
-}
-
-/// The event id in an answer.
-pub(crate) fn event_id(answer: &Answer) -> String {
-    let body: Value = serde_json::from_slice(&answer.body).unwrap();
-    body["event_id"].as_str().unwrap().to_owned()
-}
-
-pub(crate) fn is_duplicate(answer: &Answer) -> bool {
-    let body: Value = serde_json::from_slice(&answer.body).unwrap();
-    body["duplicate"] == json!(true)
 }
