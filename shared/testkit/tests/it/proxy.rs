@@ -97,6 +97,21 @@ async fn a_black_hole_swallows_what_the_client_sends() {
     assert_eq!((hears.recv().await, hears.recv().await), (Some(1), Some(3)));
 }
 
+#[tokio::test]
+async fn a_stranded_connection_stays_silent_while_new_ones_work() {
+    let (url, mut hears) = echo().await;
+    let proxy = FaultProxy::start(&url).await;
+    let mut stranded = open(&proxy).await;
+    ask(&mut stranded, 1).await.unwrap();
+    proxy.strand();
+    stranded.write_u8(2).await.unwrap();
+    ask(&mut open(&proxy).await, 3).await.unwrap();
+    assert_eq!((hears.recv().await, hears.recv().await), (Some(1), Some(3)));
+    // Nobody was told: the end comes only now.
+    proxy.cut();
+    assert!(stranded.read_u8().await.is_err());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_delay_costs_each_round_trip_once() {
     let (url, _hears) = echo().await;
