@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn run_step(step: Step, arguments: &Arguments) -> Tally {
     println!("\n== {step:?}");
     match step {
-        Step::Fmt => checked(succeeds(&mut cargo(["fmt", "--all", "--check"]))),
+        Step::Fmt => checked(fmt()),
         Step::Deny => checked(deny::check()),
         Step::Sqlx => checked(check_sqlx(arguments)),
         Step::Clippy => checked(clippy()),
@@ -101,6 +101,13 @@ fn counted(outcome: anyhow::Result<Tally>) -> Tally {
         println!("{error:#}");
         Tally::FAILURE
     })
+}
+
+fn fmt() -> anyhow::Result<bool> {
+    let workspace = succeeds(&mut cargo(["fmt", "--all", "--check"]))?;
+    // The fuzz package is a workspace of its own.
+    let fuzz = ["fmt", "--manifest-path", "tests/fuzz/Cargo.toml", "--check"];
+    Ok(succeeds(&mut cargo(fuzz))? && workspace)
 }
 
 fn build(arguments: &[&str]) -> anyhow::Result<bool> {
