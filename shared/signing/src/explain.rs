@@ -190,7 +190,7 @@ fn stamp(
 ) -> Option<StampInfo> {
     let rule = view.scheme.timestamp.as_ref()?;
     let in_plan = plan.and_then(|plan| plan.groups.first()?.ts.clone());
-    let text = in_plan.or_else(|| view.text(&rule.from));
+    let text = in_plan.or_else(|| view.signed_time(rule));
     let freshness = text.map(|text| timestamp::judge(rule, &text, now, tolerance_s));
     Some(StampInfo {
         at: rule.from.to_string(),

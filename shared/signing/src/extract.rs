@@ -1,5 +1,7 @@
 //! What a verified request says about its event.
 
+use serde_json::value::RawValue;
+
 use crate::Timestamp;
 use crate::algorithm::sha256_hex;
 use crate::json::{self, JsonPath};
@@ -42,7 +44,7 @@ pub fn extract(scheme: &Scheme, request: &Request<'_>, verified: &Verified) -> E
     let mut picked = picked(&view, &paths);
     for (slot, rule) in rules.iter().enumerate() {
         if paths[slot].is_none() {
-            picked[slot] = rule.and_then(|rule| value(&view, rule));
+            picked[slot] = rule.and_then(|rule| value(&view, rule, reading(slot)));
         }
     }
     let [event_id, event_type, time] = picked;
@@ -51,6 +53,11 @@ pub fn extract(scheme: &Scheme, request: &Request<'_>, verified: &Verified) -> E
         event_type,
         occurred_at: time.and_then(|text| guess(&text)),
     }
+}
+
+/// How the id, the type and the time are read: zero is no id, but it may well be a type.
+fn reading(slot: usize) -> fn(&RawValue) -> Option<String> {
+    if slot == 0 { json::name } else { json::word }
 }
 
 fn picked(view: &View<'_>, paths: &[Option<&JsonPath>]) -> [Option<String>; 3] {
@@ -65,7 +72,7 @@ fn picked(view: &View<'_>, paths: &[Option<&JsonPath>]) -> [Option<String>; 3] {
     let mut found = json::pick(text, &wanted).into_iter();
     for (slot, path) in paths.iter().enumerate() {
         if path.is_some() {
-            values[slot] = found.next().flatten().and_then(json::name);
+            values[slot] = found.next().flatten().and_then(reading(slot));
         }
     }
     values
@@ -78,10 +85,14 @@ fn view<'a>(scheme: &'a Scheme, request: &'a Request<'a>, verified: &'a Verified
 }
 
 /// The value a rule describes, unless it is blank.
-fn value(view: &View<'_>, rule: &ValueRule) -> Option<String> {
+fn value(
+    view: &View<'_>,
+    rule: &ValueRule,
+    reading: fn(&RawValue) -> Option<String>,
+) -> Option<String> {
     let one = |at: &Location| {
         let text = match at {
-            Location::Body(path) => json::pick_one(view.json()?, path).and_then(json::name),
+            Location::Body(path) => json::pick_one(view.json()?, path).and_then(reading),
             other => view.text(other),
         };
         text.filter(|text| !text.trim().is_empty())

@@ -32,6 +32,13 @@ pub(crate) fn value(data: &[u8], name: &str) -> Option<String> {
     String::from_utf8(value.into_owned()).ok()
 }
 
+/// The first value under `name`, as text.
+pub(crate) fn first(data: &[u8], name: &str) -> Option<String> {
+    let mut fields = fields(data).into_iter();
+    let (_, value) = fields.find(|(field, _)| **field == *name.as_bytes())?;
+    String::from_utf8(value.into_owned()).ok()
+}
+
 fn decode(data: &[u8]) -> Cow<'_, [u8]> {
     if !data.iter().any(|byte| matches!(byte, b'+' | b'%')) {
         return Cow::Borrowed(data);

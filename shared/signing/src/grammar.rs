@@ -91,13 +91,18 @@ fn list(rule: &SignatureRule, values: &[&str]) -> Result<Group, Reason> {
     Ok(group)
 }
 
-/// `v1,AAA v1,BBB`. Front ends join repeated headers with a comma, which gives
-/// `v1,AAA,v1,BBB`: base64 has no comma, so the entries can still be told apart.
+/// `v1,AAA v1,BBB`, with blanks between and no other white space. Front ends join repeated headers
+/// with a comma, which gives `v1,AAA,v1,BBB`: base64 has no comma, so the entries can still be told
+/// apart.
 fn versioned(rule: &SignatureRule, values: &[&str]) -> Result<Group, Reason> {
     let version = rule.key.as_deref().unwrap_or("v1");
     let mut group = Group::default();
     let mut entries = 0;
-    for entry in values.iter().flat_map(|value| value.split_whitespace()) {
+    for entry in values
+        .iter()
+        .flat_map(|value| trimmed(rule, value).split(' '))
+        .filter(|entry| !entry.is_empty())
+    {
         let tokens: Vec<_> = entry
             .split(',')
             .take(2 * rule.max + 2)
@@ -130,11 +135,11 @@ fn pairs(rule: &SignatureRule, ts_key: Option<&str>, values: &[&str]) -> Result<
                 continue;
             };
             let (name, value) = (trimmed(rule, name), trimmed(rule, value));
-            let wanted = !rule.first_only || group.signatures.is_empty();
-            if name == key && wanted {
+            // Libraries that read into a map keep the last of two times.
+            if name == key && (!rule.first_only || group.signatures.is_empty()) {
                 group.signatures.push(value.to_owned());
             }
-            if Some(name) == ts_key && group.ts.is_none() {
+            if Some(name) == ts_key && (!rule.first_only || group.ts.is_none()) {
                 group.ts = Some(value.to_owned());
             }
         }

@@ -235,12 +235,17 @@ pub(crate) fn scalar(raw: &RawValue) -> Option<String> {
     }
 }
 
-/// The text of a value that names something: no booleans, no blanks, no bare zero.
-pub(crate) fn name(raw: &RawValue) -> Option<String> {
-    if matches!(raw.get(), "true" | "false" | "0") {
+/// The text of a value that says something: no booleans, no blanks.
+pub(crate) fn word(raw: &RawValue) -> Option<String> {
+    if matches!(raw.get(), "true" | "false") {
         return None;
     }
     scalar(raw).filter(|text| !text.trim().is_empty())
+}
+
+/// The text of a value that names one thing: a [`word`] other than a bare zero.
+pub(crate) fn name(raw: &RawValue) -> Option<String> {
+    word(raw).filter(|_| raw.get() != "0")
 }
 
 #[cfg(test)]

@@ -153,7 +153,8 @@ pub(crate) fn key(
         SecretEncoding::Jwk => return public(public_key::from_jwk(stripped)),
         SecretEncoding::PublicKey => return public(public_key::from_text(stripped)),
         SecretEncoding::Utf8 => Some(stripped.as_bytes().to_vec()),
-        SecretEncoding::Base64 => STANDARD_PAD_INDIFFERENT.decode(stripped).ok(),
+        // Base64 has no blanks: one that was copied along means nothing.
+        SecretEncoding::Base64 => STANDARD_PAD_INDIFFERENT.decode(stripped.trim()).ok(),
         SecretEncoding::Hex => hex::decode(stripped).ok(),
     };
     let mut bytes = Zeroizing::new(bytes.ok_or_else(|| SecretError::Encoding {

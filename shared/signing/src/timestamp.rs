@@ -18,8 +18,8 @@ pub(crate) struct Stamp {
 impl Stamp {
     pub(crate) fn read(unit: Unit, text: &str) -> Option<Self> {
         let ms = match unit {
-            Unit::UnixS => i128::from(digits(text)?) * MS_PER_S,
-            Unit::UnixMs => i128::from(digits(text)?),
+            Unit::UnixS => i128::from(number(text)?) * MS_PER_S,
+            Unit::UnixMs => i128::from(number(text)?),
             Unit::Iso8601 => iso8601_ns(text)?.div_euclid(1_000_000),
         };
         Some(Self { ms })
@@ -36,9 +36,19 @@ fn digits(text: &str) -> Option<i64> {
     plain.then(|| text.parse().ok()).flatten()
 }
 
-/// The shortest way to write the number in `text`.
+/// A number as official libraries read one: blanks around it and a plus before it mean nothing,
+/// a fraction is cut off.
+fn number(text: &str) -> Option<i64> {
+    let text = text.trim_ascii();
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    digits(fraction)?;
+    digits(whole)
+}
+
+/// The shortest way to write the whole number in `text`.
 pub(crate) fn canonical(text: &str) -> Option<String> {
-    digits(text).map(|number| number.to_string())
+    number(text).map(|number| number.to_string())
 }
 
 /// `YYYY-MM-DDThh:mm:ss` with any fraction; `Z`, an offset, or nothing (UTC) at the end.
@@ -209,21 +219,34 @@ mod tests {
     }
 
     #[test]
-    fn numbers_must_be_digits() {
+    fn numbers_are_read_as_official_libraries_read_them() {
+        for text in [
+            "1767258000",
+            "+1767258000",
+            " 1767258000\t",
+            "01767258000",
+            "1767258000.9",
+        ] {
+            assert_eq!(canonical(text).as_deref(), Some("1767258000"), "{text}");
+        }
         for text in [
             "",
+            "+",
             "-1",
-            "+1",
-            " 1",
-            "1 ",
-            "1.5",
+            "++1",
+            "+ 1",
+            "1 1",
+            "1.",
+            ".5",
+            "1.5.5",
+            "1_0",
             "1e3",
+            "0x1",
             "99999999999999999999",
             "１",
         ] {
             assert_eq!(Stamp::read(Unit::UnixS, text), None, "{text}");
         }
-        assert_eq!(canonical("0001767258000").as_deref(), Some("1767258000"));
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl<'a> Trial<'a> {
         };
         let text = match ts {
             Some(ts) => Some(ts.to_owned()),
-            None => self.view.text(&rule.from),
+            None => self.view.signed_time(rule),
         };
         let none = Limit::Unbounded(NoLimit::None);
         let bounded = tolerance_s.is_some() || rule.past_s != none || rule.future_s != none;

@@ -10,7 +10,7 @@ use crate::form;
 use crate::json::{self, JsonPath};
 use crate::location::Location;
 use crate::request::Request;
-use crate::scheme::{Scheme, Signs};
+use crate::scheme::{Scheme, Signs, TimestampRule};
 
 /// A request seen through a scheme. Bodies are parsed only when a value inside is asked for.
 pub(crate) struct View<'a> {
@@ -74,6 +74,20 @@ impl<'a> View<'a> {
             Location::OtherKey(known) => json::other_key(self.json()?, known),
             Location::Signature(_) => None,
         }
+    }
+
+    /// The text of a time that no header repeats. Bytes of the body that are no text are replaced:
+    /// the signature has covered them, and the time is elsewhere.
+    pub(crate) fn signed_time(&self, rule: &TimestampRule) -> Option<String> {
+        let Location::Body(path) = &rule.from else {
+            return self.text(&rule.from);
+        };
+        let lossy = String::from_utf8_lossy(self.request.plain_body());
+        let raw = json::pick_one(self.json().unwrap_or(&lossy), path)?;
+        if rule.number && raw.get().starts_with('"') {
+            return Some(raw.get().to_owned());
+        }
+        json::scalar(raw)
     }
 
     /// The value of the first header of `at` that is sent.

@@ -26,6 +26,9 @@ pub struct TimestampRule {
     /// Whether the number is signed in its shortest form, whatever was sent.
     #[serde(default, skip_serializing_if = "is_false")]
     pub canonical: bool,
+    /// Whether it must be a JSON number; a text of digits is refused.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub number: bool,
     /// Whether a request may come without it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub optional: bool,

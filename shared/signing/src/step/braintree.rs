@@ -27,7 +27,13 @@ pub(crate) fn plan<'a>(
         if group.signatures.len() == rule.max {
             return Err(Reason::TooManySignatures);
         }
-        if let Some((owner, text)) = pair.split_once('|') {
+        // Of two pairs for one key the first counts.
+        if let Some((owner, text)) = pair.split_once('|')
+            && !group
+                .signatures
+                .iter()
+                .any(|other| other.owner.as_deref() == Some(owner))
+        {
             group.signatures.push(Signature {
                 text: text.to_owned(),
                 owner: Some(owner.to_owned()),

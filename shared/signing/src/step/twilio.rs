@@ -57,8 +57,12 @@ fn algorithm(view: &View<'_>) -> Result<Algorithm, Reason> {
     let named = settings
         .split(',')
         .filter_map(|setting| setting.split_once('='))
-        .find(|(name, _)| name.trim() == "algorithm");
-    match named.map(|(_, value)| value.trim()) {
+        .map(|(name, value)| (name.trim(), value.trim()))
+        .find(|(name, value)| *name == "algorithm" && !value.is_empty());
+    match named
+        .map(|(_, value)| value.to_ascii_uppercase())
+        .as_deref()
+    {
         None | Some("HMAC_SHA1") => Ok(Algorithm::HmacSha1),
         Some("HMAC_SHA256") => Ok(Algorithm::HmacSha256),
         Some(_) => Err(Reason::UnsupportedAlgorithm),
@@ -68,11 +72,14 @@ fn algorithm(view: &View<'_>) -> Result<Algorithm, Reason> {
 /// Form fields are signed one by one; any other body only through its hash in the query.
 fn signed_fields(view: &View<'_>) -> Result<Vec<u8>, Reason> {
     let body = view.signed_body();
-    if view.request.is_form() || body.is_empty() {
+    if view.request.is_form() {
         return Ok(sorted_distinct(body));
     }
-    let hash = form::value(view.request.query().as_bytes(), "bodySHA256")
-        .ok_or_else(|| Reason::MissingField(Location::Query("bodySHA256".into()).to_string()))?;
+    let Some(hash) = form::first(view.request.query().as_bytes(), "bodySHA256") else {
+        // A call by GET has neither; a body that nothing vouches for is no one's.
+        let missing = || Reason::MissingField(Location::Query("bodySHA256".into()).to_string());
+        return body.is_empty().then(Vec::new).ok_or_else(missing);
+    };
     if same(hash.as_bytes(), sha256_hex(body).as_bytes()) {
         Ok(Vec::new())
     } else {
