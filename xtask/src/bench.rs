@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 
+use crate::cold;
 use crate::command::{cargo, succeeds};
 
 #[derive(clap::Args)]
@@ -19,11 +20,14 @@ pub(crate) struct Arguments {
 enum Which {
     /// Signed requests through the receiver, beside pgbench with the same statement.
     Ingest,
+    /// Starts of the receiver's release build, beside the least that a Lambda can be.
+    Cold,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (package, bench) = match arguments.which {
         Which::Ingest => ("hookstead-receiver", "ingest"),
+        Which::Cold => return cold::run(),
     };
     let mut command = cargo(["bench", "--quiet", "-p", package, "--bench", bench, "--"]);
     command.args(&arguments.rest).env("SQLX_OFFLINE", "true");

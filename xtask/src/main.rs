@@ -1,6 +1,7 @@
 //! Developer commands: test, sqlx, postgres, bench. `cargo xtask help` lists them.
 
 mod bench;
+mod cold;
 mod command;
 mod deny;
 mod fuzz;
@@ -24,7 +25,7 @@ enum Arguments {
     Sqlx(sqlx_data::Arguments),
     /// Runs a PostgreSQL server for tests until Ctrl-C and prints its URL.
     Postgres(postgres::Arguments),
-    /// Runs a benchmark in the bench profile.
+    /// Runs a benchmark.
     Bench(bench::Arguments),
 }
 
