@@ -69,7 +69,14 @@ pub(crate) fn basic(view: &View<'_>, rule: &BasicRule) -> Result<Vec<Zeroizing<S
         return Err(Reason::MalformedSignature);
     }
     let decoded = without_word(value, "Basic ", rule.exact_word)
-        .and_then(|encoded| STANDARD_PAD_INDIFFERENT.decode(encoded.trim()).ok())
+        .map(|encoded| {
+            if rule.exact_word {
+                encoded
+            } else {
+                encoded.trim()
+            }
+        })
+        .and_then(|encoded| STANDARD_PAD_INDIFFERENT.decode(encoded).ok())
         .and_then(|bytes| String::from_utf8(bytes).ok())
         .ok_or(Reason::MalformedSignature)?;
     Ok(vec![Zeroizing::new(decoded)])

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{URL_SAFE_NO_PAD, URL_SAFE_PAD_INDIFFERENT};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -58,7 +58,7 @@ impl Token {
         let token = without_word(&value, &rule.prefix, false)
             .filter(|token| token.len() <= MAX_TOKEN_BYTES)
             .ok_or(Reason::MalformedSignature)?;
-        Self::parse(token.trim(), rule)
+        Self::parse(token.trim_end(), rule)
     }
 
     fn parse(token: &str, rule: &JwtRule) -> Result<Self, Reason> {
@@ -81,7 +81,10 @@ impl Token {
             _ => return Err(Reason::UnsupportedAlgorithm),
         };
         let claims = String::from_utf8(decode(claims)?).map_err(|_| wrong())?;
-        let signature = decode(signature)?;
+        // Padding behind the signature is outside what is signed, and libraries forgive it.
+        let signature = URL_SAFE_PAD_INDIFFERENT
+            .decode(signature)
+            .map_err(|_| wrong())?;
         Ok(Self {
             algorithm,
             kid: header.kid,

@@ -61,7 +61,7 @@ mod view;
 pub use algorithm::Algorithm;
 pub use builtin::{builtin, builtin_toml, kinds};
 pub use docs::{providers_table, secret_shape};
-pub use encoding::{Compare, Encoding};
+pub use encoding::{Compare, Decoding, Encoding};
 pub use explain::{CandidateInfo, Explanation, PieceInfo, Place, SignedText, StampInfo, explain};
 pub use extract::{Extracted, dedupe_key, extract};
 pub use handshake::{FollowUp, Handshake, HandshakeAnswer, HandshakeRule, handshake};
@@ -72,7 +72,7 @@ pub use request::{Candidate, Headers, Request};
 pub use sample::{Sample, sample};
 pub use scheme::{
     BasicRule, Confidence, DEFAULT_TOLERANCE_S, Derive, EventRule, Facts, Format, HashClaim,
-    JwtRule, Labels, Limit, MAX_SIGNATURES, NoLimit, Normalise, RequireRule, Scheme,
+    JwtRule, Labels, Limit, MAX_SIGNATURES, NoLimit, Normalise, NumberForm, RequireRule, Scheme,
     SecretEncoding, SecretRule, SignatureRule, Signs, Step, TimestampRule, TokenRule, Unit,
 };
 pub use secret::{Secret, SecretError, import_secret};

@@ -101,8 +101,10 @@ pub(crate) fn plan<'a>(view: &View<'a>, rule: &'a SignatureRule) -> Result<Plan<
             Ok(found) => {
                 let member = rule.keys.get(at).cloned();
                 for group in found {
-                    plan.groups
-                        .push(covered(view, rule, group, member.clone())?);
+                    match covered(view, rule, group, member.clone()) {
+                        Ok(group) => plan.groups.push(group),
+                        Err(reason) => missing = missing.or(Some(reason)),
+                    }
                 }
             }
             Err(reason) => missing = missing.or(Some(reason)),
@@ -158,11 +160,11 @@ fn covered<'a>(
 
 fn has_other_writing(template: &Template, body: &[u8]) -> bool {
     let rewritten = |piece: &Piece| match piece {
-        Piece::BodyAscii => !body.is_ascii(),
+        Piece::BodyEscaped => body.iter().any(|byte| *byte == b'/' || *byte >= 0x7f),
         Piece::BodyWeightDecimals => body.windows(8).any(|window| window == b"\"weight\""),
         _ => false,
     };
-    let plain = |piece: &Piece| matches!(piece, Piece::BodyAscii | Piece::BodyWeightDecimals);
+    let plain = |piece: &Piece| matches!(piece, Piece::BodyEscaped | Piece::BodyWeightDecimals);
     !template.pieces().iter().any(plain) || template.pieces().iter().any(rewritten)
 }
 
@@ -182,9 +184,14 @@ pub(crate) fn timestamp(
     }
     let text = match &rule.from {
         Location::Signature(_) => from_signature,
+        // Two times have no one meaning.
+        at if repeated(view, at) => return Err(Reason::MalformedTimestamp),
         at => view.text(at),
     };
     match text.filter(|text| !text.is_empty()) {
+        Some(text) if !crate::timestamp::well_formed(rule.form, &text) => {
+            Err(Reason::MalformedTimestamp)
+        }
         Some(text) if rule.canonical => crate::timestamp::canonical(&text)
             .map(Some)
             .ok_or(Reason::MalformedTimestamp),
@@ -192,6 +199,11 @@ pub(crate) fn timestamp(
         None if rule.optional => Ok(None),
         None => Err(Reason::MissingTimestamp),
     }
+}
+
+/// Whether a header is sent several times.
+fn repeated(view: &View<'_>, at: &Location) -> bool {
+    matches!(at, Location::Header(_)) && view.texts(at).len() > 1
 }
 
 fn repeats_time(view: &View<'_>) -> bool {
@@ -258,7 +270,7 @@ fn bit<'a>(
     Ok(match piece {
         Piece::Text(text) => Bit::new("text", text.as_bytes()),
         Piece::Body => Bit::new("body", body),
-        Piece::BodyAscii => Bit::new("body in ASCII", step::body::ascii(body)),
+        Piece::BodyEscaped => Bit::new("escaped body", step::body::escaped(body)),
         Piece::BodyWeightDecimals => Bit::new(
             "body with decimal weights",
             step::body::weight_decimals(body),
@@ -281,7 +293,10 @@ fn bit<'a>(
         Piece::FormSorted => Bit::new("sorted form", step::form::sorted(body)),
         Piece::FormPhp => Bit::new("serialised form", step::form::php(body, &signed_in(view))),
         Piece::CanonicalRequest => {
-            Bit::new("canonical request", step::contentful::canonical(view)?)
+            Bit::new("canonical request", step::contentful::canonical(view, ts)?)
+        }
+        Piece::Value { at, .. } if repeated(view, at) => {
+            return Err(Reason::UnexpectedValue(at.to_string()));
         }
         Piece::Value { at, optional } => {
             let text = match (at, item) {

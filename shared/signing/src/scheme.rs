@@ -16,7 +16,7 @@ use crate::validate::SchemeError;
 pub use credentials::{BasicRule, HashClaim, JwtRule, TokenRule};
 pub use secret::{Derive, Normalise, SecretEncoding, SecretRule};
 pub use signature::{Format, Labels, MAX_SIGNATURES, SignatureRule, Step};
-pub use timestamp::{DEFAULT_TOLERANCE_S, Limit, NoLimit, TimestampRule, Unit};
+pub use timestamp::{DEFAULT_TOLERANCE_S, Limit, NoLimit, NumberForm, TimestampRule, Unit};
 
 /// Everything needed to verify, sign and read one provider's requests.
 ///
@@ -77,14 +77,22 @@ pub enum Signs {
     Decoded,
 }
 
-/// A field that must hold one of a few values.
+/// A field that must be there, or hold one of a few values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequireRule {
     /// The field.
     pub at: Location,
-    /// Its allowed values, compared with exact case.
+    /// Its allowed values, compared with exact case. Without any, the field must only be there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<String>,
+}
+
+impl RequireRule {
+    /// Whether the field may hold `value`.
+    pub(crate) fn allows(&self, value: &str) -> bool {
+        self.one_of.is_empty() || self.one_of.iter().any(|allowed| allowed == value)
+    }
 }
 
 /// Where the event's own facts are.

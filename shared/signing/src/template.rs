@@ -22,8 +22,8 @@ pub struct Template {
 pub(crate) enum Piece {
     Text(String),
     Body,
-    /// The body with every character outside ASCII written as a lower-case `\uXXXX` escape.
-    BodyAscii,
+    /// The body with characters outside ASCII as lower-case `\uXXXX` escapes, and slashes as `\/`.
+    BodyEscaped,
     /// The body with whole numbers of `weight` members written with one decimal.
     BodyWeightDecimals,
     BodySha256,
@@ -62,7 +62,7 @@ impl Template {
             matches!(
                 piece,
                 Piece::Body
-                    | Piece::BodyAscii
+                    | Piece::BodyEscaped
                     | Piece::BodyWeightDecimals
                     | Piece::BodySha256
                     | Piece::BodyCrc32
@@ -104,7 +104,7 @@ fn placeholder(name: &str) -> Result<Piece, TemplateError> {
     let wrong = || TemplateError(name.to_owned());
     Ok(match name {
         "body" => Piece::Body,
-        "body_ascii" => Piece::BodyAscii,
+        "body_escaped" => Piece::BodyEscaped,
         "body_weight_decimals" => Piece::BodyWeightDecimals,
         "body_sha256" => Piece::BodySha256,
         "body_crc32" => Piece::BodyCrc32,

@@ -4,7 +4,7 @@ use time::{Date, Month, OffsetDateTime};
 
 use crate::Timestamp;
 use crate::reason::Reason;
-use crate::scheme::{TimestampRule, Unit};
+use crate::scheme::{NumberForm, TimestampRule, Unit};
 
 const MS_PER_S: i128 = 1_000;
 
@@ -44,6 +44,15 @@ fn number(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     digits(fraction)?;
     digits(whole)
+}
+
+/// Whether `text` is written the way `form` wants numbers.
+pub(crate) fn well_formed(form: NumberForm, text: &str) -> bool {
+    match form {
+        NumberForm::Loose => true,
+        NumberForm::Whole => !text.contains('.'),
+        NumberForm::Shortest => digits(text).is_some_and(|number| number.to_string() == text),
+    }
 }
 
 /// The shortest way to write the whole number in `text`.
@@ -161,12 +170,14 @@ pub(crate) fn judge(
             fault,
         };
     };
-    let now_ms = match rule.unit {
+    let now_ms = now.unix_timestamp_nanos().div_euclid(1_000_000);
+    let age_ms = match rule.unit {
+        Unit::UnixMs => now_ms - stamp.ms,
         // Both sides count whole seconds, so that a bound of 300 means 300.
-        Unit::UnixS => i128::from(now.unix_timestamp()) * MS_PER_S,
-        _ => now.unix_timestamp_nanos().div_euclid(1_000_000),
+        Unit::UnixS | Unit::Iso8601 => {
+            (now_ms.div_euclid(MS_PER_S) - stamp.ms.div_euclid(MS_PER_S)) * MS_PER_S
+        }
     };
-    let age_ms = now_ms - stamp.ms;
     let too_old = past_s.is_some_and(|bound| {
         let bound_ms = i128::from(bound) * MS_PER_S;
         age_ms > bound_ms || (rule.past_exclusive && age_ms == bound_ms)
@@ -247,6 +258,30 @@ mod tests {
         ] {
             assert_eq!(Stamp::read(Unit::UnixS, text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_form_says_how_numbers_may_be_written() {
+        let forms = [NumberForm::Loose, NumberForm::Whole, NumberForm::Shortest];
+        let allowing = |text| forms.map(|form| well_formed(form, text));
+        assert_eq!(allowing("17"), [true, true, true]);
+        assert_eq!(allowing("017"), [true, true, false]);
+        assert_eq!(allowing(" +17"), [true, true, false]);
+        assert_eq!(allowing("17.0"), [true, false, false]);
+    }
+
+    #[test]
+    fn iso_times_are_judged_in_whole_seconds() {
+        let rule = TimestampRule {
+            future_s: crate::scheme::Limit::Seconds(0),
+            ..crate::builtin("box").unwrap().timestamp.clone().unwrap()
+        };
+        let now = OffsetDateTime::from_unix_timestamp(1_767_258_000).unwrap();
+        let fault = |text| judge(&rule, text, now, None).fault;
+        assert_eq!(fault("2026-01-01T09:00:00.999Z"), None);
+        assert_eq!(fault("2026-01-01T09:00:01.000Z"), Some(Reason::Future));
+        assert_eq!(fault("2026-01-01T08:50:00.999Z"), None);
+        assert_eq!(fault("2026-01-01T08:49:59.999Z"), Some(Reason::Stale));
     }
 
     #[test]

@@ -78,8 +78,9 @@ impl<'a> Trial<'a> {
             let value = self
                 .view
                 .text(&rule.at)
+                .filter(|value| !value.trim().is_empty())
                 .ok_or_else(|| fault(Reason::MissingField(rule.at.to_string())))?;
-            if !rule.one_of.contains(&value) {
+            if !rule.allows(&value) {
                 return Err(fault(Reason::UnexpectedValue(rule.at.to_string())));
             }
         }
@@ -319,7 +320,8 @@ fn group_matches(
                 };
                 let message = pieces.concat();
                 signatures.iter().any(|signature| {
-                    rule.encoding.decode(signature).is_some_and(|signature| {
+                    let decoded = rule.encoding.decode_as(rule.decoding, signature);
+                    decoded.is_some_and(|signature| {
                         keys.iter()
                             .any(|key| key.verifies(public, &message, &signature))
                     })
@@ -363,7 +365,7 @@ fn hash_matches(
         Compare::Text => same(signature.as_bytes(), written.as_bytes()),
         Compare::Bytes => rule
             .encoding
-            .decode(signature)
+            .decode_as(rule.decoding, signature)
             .is_some_and(|signature| same(&signature, &digest)),
     })
 }

@@ -23,10 +23,9 @@ pub(super) fn post(view: &View<'_>) -> bool {
 }
 
 pub(super) fn all_hold(view: &View<'_>, rules: &[RequireRule]) -> bool {
-    rules.iter().all(|rule| {
-        view.text(&rule.at)
-            .is_some_and(|value| rule.one_of.contains(&value))
-    })
+    rules
+        .iter()
+        .all(|rule| view.text(&rule.at).is_some_and(|value| rule.allows(&value)))
 }
 
 pub(super) fn shape(

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::Algorithm;
-use crate::encoding::{Compare, Encoding};
+use crate::encoding::{Compare, Decoding, Encoding};
 use crate::json::JsonPath;
 use crate::location::Location;
 use crate::scheme::defaults::{is_default, is_false};
@@ -52,6 +52,9 @@ pub struct SignatureRule {
     /// Whether the written text or the bytes behind it are compared.
     #[serde(default)]
     pub compare: Compare,
+    /// How base64 is read where bytes are compared.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub decoding: Decoding,
     /// The signed text; of several, any may be the one.
     #[serde(default, with = "one_or_many", skip_serializing_if = "Vec::is_empty")]
     pub content: Vec<Template>,

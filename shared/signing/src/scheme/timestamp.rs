@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::location::Location;
-use crate::scheme::defaults::is_false;
+use crate::scheme::defaults::{is_default, is_false};
 
 /// The signed time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,9 @@ pub struct TimestampRule {
     /// Whether it must be a JSON number; a text of digits is refused.
     #[serde(default, skip_serializing_if = "is_false")]
     pub number: bool,
+    /// How a number may be written.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub form: NumberForm,
     /// Whether a request may come without it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub optional: bool,
@@ -48,6 +51,19 @@ pub enum Unit {
     UnixMs,
     /// ISO 8601 date and time; without a zone it means UTC.
     Iso8601,
+}
+
+/// How a timestamp that is a number may be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NumberForm {
+    /// With a plus, blanks around it or a fraction, as most official libraries read numbers.
+    #[default]
+    Loose,
+    /// The same without a fraction.
+    Whole,
+    /// Digits alone, without leading zeros.
+    Shortest,
 }
 
 /// Window used by custom schemes that name none: what most official libraries use.

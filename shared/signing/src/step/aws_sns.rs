@@ -11,6 +11,7 @@ const NOTIFICATION: &[&str] = &[
     "Message",
     "MessageId",
     "Subject",
+    "SubscribeURL",
     "Timestamp",
     "TopicArn",
     "Type",
@@ -18,6 +19,7 @@ const NOTIFICATION: &[&str] = &[
 const CONFIRMATION: &[&str] = &[
     "Message",
     "MessageId",
+    "Subject",
     "SubscribeURL",
     "Timestamp",
     "Token",
@@ -25,14 +27,9 @@ const CONFIRMATION: &[&str] = &[
     "Type",
 ];
 
-const WITHOUT_TOKEN: &[&str] = &[
-    "Message",
-    "MessageId",
-    "SubscribeURL",
-    "Timestamp",
-    "TopicArn",
-    "Type",
-];
+/// Fields that every message has, and those that (un)subscriptions have as well.
+const NEEDED: &[&str] = &["Message", "MessageId", "Timestamp", "TopicArn", "Type"];
+const NEEDED_TO_CONFIRM: &[&str] = &["SubscribeURL", "Token"];
 
 pub(crate) fn plan<'a>(
     view: &View<'a>,
@@ -56,9 +53,16 @@ pub(crate) fn plan<'a>(
         Some("Notification") => &[NOTIFICATION],
         Some("SubscriptionConfirmation") => &[CONFIRMATION],
         // Amazon's documentation lists the token here, its JavaScript validator leaves it out.
-        Some("UnsubscribeConfirmation") => &[CONFIRMATION, WITHOUT_TOKEN],
+        Some("UnsubscribeConfirmation") => &[CONFIRMATION, NOTIFICATION],
         _ => return Err(Reason::UnexpectedValue("Type".into())),
     };
+    let confirms = lists[0].contains(&"Token");
+    let needed = NEEDED
+        .iter()
+        .chain(NEEDED_TO_CONFIRM.iter().filter(|_| confirms));
+    for name in needed {
+        field(name).ok_or_else(|| Reason::MissingField(format!("body:$.{name}")))?;
+    }
     let content = |names: &&[&'static str]| {
         let bits = names.iter().filter_map(|name| {
             let value = field(name)?;

@@ -1,5 +1,7 @@
 //! Contentful: a canonical form of the whole request.
 
+use std::collections::BTreeMap;
+
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::reason::Reason;
@@ -41,35 +43,47 @@ const QUERY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b')');
 
 const SIGNED_HEADERS: &str = "x-contentful-signed-headers";
+const TIMESTAMP: &str = "x-contentful-timestamp";
 
 /// Most header names read from the list; the sender uses four.
 const MAX_HEADERS: usize = 100;
 
 /// Method, path with query, listed headers and body, a line each.
-pub(crate) fn canonical(view: &View<'_>) -> Result<Vec<u8>, Reason> {
-    let list = view
-        .request
-        .headers
-        .first(SIGNED_HEADERS)
-        .ok_or_else(|| Reason::MissingField(format!("header:{SIGNED_HEADERS}")))?;
-    let mut headers: Vec<(String, &str)> = list
-        .split(',')
-        .take(MAX_HEADERS)
-        .map(|name| name.trim().to_ascii_lowercase())
-        .filter_map(|name| {
-            let value = view.request.headers.first(&name)?.trim();
-            Some((name, value))
-        })
-        .collect();
-    headers.sort();
-    headers.dedup();
+///
+/// The list is not signed as it was sent, but as the sender's library writes it: the names of the
+/// listed headers that are there, in order, always with itself and the timestamp.
+pub(crate) fn canonical(view: &View<'_>, ts: Option<&str>) -> Result<Vec<u8>, Reason> {
+    let request = view.request;
+    let list = request.headers.first(SIGNED_HEADERS).unwrap_or_default();
+    let listed: Vec<&str> = list.trim().split(',').take(MAX_HEADERS).collect();
+    if listed.len() < 2 {
+        return Err(Reason::MissingField(format!("header:{SIGNED_HEADERS}")));
+    }
+    let mut headers = BTreeMap::new();
+    for (name, value) in request.headers.iter() {
+        let name = name.trim().to_ascii_lowercase();
+        if !listed.contains(&name.as_str()) {
+            continue;
+        }
+        // A header sent twice has no one value.
+        if let Some(first) = headers.insert(name, value.trim().to_owned())
+            && first != value.trim()
+        {
+            return Err(Reason::UnexpectedValue("signed header".into()));
+        }
+    }
+    let ts = ts.ok_or(Reason::MissingTimestamp)?;
+    headers.insert(TIMESTAMP.to_owned(), ts.to_owned());
+    headers.insert(SIGNED_HEADERS.to_owned(), String::new());
+    let names: Vec<_> = headers.keys().cloned().collect();
+    headers.insert(SIGNED_HEADERS.to_owned(), names.join(","));
     let headers: Vec<_> = headers
         .into_iter()
         .map(|(name, value)| format!("{name}:{value}"))
         .collect();
     let head = [
-        view.request.method,
-        &path_and_query(view.request.url),
+        request.method,
+        &path_and_query(request.url),
         &headers.join(";"),
         "",
     ];

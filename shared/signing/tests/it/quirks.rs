@@ -231,7 +231,7 @@ fn only_the_first_signature_counts_for_elevenlabs() {
 }
 
 #[test]
-fn a_repeated_line_must_agree_where_there_is_one_signature() {
+fn a_repeated_line_is_refused_where_there_is_one_signature() {
     let twice = |extra: &'static str| {
         move |value: &str| {
             vec![
@@ -248,10 +248,21 @@ fn a_repeated_line_must_agree_where_there_is_one_signature() {
         let (signed, secret) = rewritten(kind, b"{}", header, twice(extra));
         verdict(kind, &signed, &secret)
     };
-    assert_eq!(run("github", "X-Hub-Signature-256", ""), Ok(()));
+    for extra in ["", "sha256=00"] {
+        assert_eq!(
+            run("github", "X-Hub-Signature-256", extra),
+            Err(Reason::MalformedSignature)
+        );
+    }
     assert_eq!(
-        run("github", "X-Hub-Signature-256", "sha256=00"),
-        Err(Reason::MalformedSignature)
+        run("orb", "X-Orb-Timestamp", ""),
+        Err(Reason::MalformedTimestamp)
+    );
+    assert_eq!(
+        run("twitch", "Twitch-Eventsub-Message-Id", "other"),
+        Err(Reason::UnexpectedValue(
+            "header:Twitch-Eventsub-Message-Id".into()
+        ))
     );
     assert_eq!(
         run("sanity", "sanity-webhook-signature", ""),
