@@ -3,6 +3,7 @@
 
 mod docs;
 mod handshakes;
+mod headers;
 mod kinds;
 mod quirks;
 mod round_trip;
