@@ -5,6 +5,8 @@ use lambda_http::{Body, Error, Request, Response, run, service_fn};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let answer = |_request: Request| async { Response::builder().status(200).body(Body::Empty) };
+    let answer = |_request: Request| async {
+        Ok::<_, Error>(Response::builder().status(200).body(Body::Empty)?)
+    };
     run(service_fn(answer)).await
 }
