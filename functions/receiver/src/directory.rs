@@ -157,11 +157,13 @@ impl Directory {
                     .unwrap_or_else(PoisonError::into_inner) = snapshot;
                 Ok(found)
             }
-            Err(error) => match self.current().by_name.get(name) {
-                Some(known) => Ok(Some(Arc::clone(known))),
-                None => Err(error),
-            },
+            Err(error) => self.known(name).map(Some).ok_or(error),
         }
+    }
+
+    /// The source as it was last read, however long ago.
+    pub(crate) fn known(&self, name: &str) -> Option<Arc<Source>> {
+        self.current().by_name.get(name).cloned()
     }
 
     fn current(&self) -> Arc<Snapshot> {

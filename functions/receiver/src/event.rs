@@ -3,7 +3,7 @@
 use hookstead_domain::{ErrorCode, EventId};
 use hookstead_signing::{Request, Verified};
 use hookstead_store::{NewEvent, payload};
-use time::OffsetDateTime;
+use time::{OffsetDateTime, UtcOffset};
 
 use crate::body::media_type;
 use crate::directory::Source;
@@ -54,7 +54,7 @@ impl Draft {
             received_at,
             key,
             event_type: bounded_type(extracted.event_type),
-            occurred_at: extracted.occurred_at,
+            occurred_at: extracted.occurred_at.filter(|at| has_common_form(*at)),
             payload: payload::parse(media_type.as_deref(), request.plain_body()),
             content_type: content_type.map(|text| cut(text, MAX_TYPE_CHARS)),
             headers: stored_headers(request.headers, scheme),
@@ -118,6 +118,14 @@ fn bounded_type(event_type: Option<String>) -> String {
     }
 }
 
+/// Whether a time can be written with four digits for its year, as RFC 3339 and every
+/// reader of it want. A sender's time with an offset may lie just outside; an event is
+/// kept without such a time rather than with one that nothing can show.
+fn has_common_form(at: OffsetDateTime) -> bool {
+    at.checked_to_offset(UtcOffset::UTC)
+        .is_some_and(|at| (0..=9999).contains(&at.year()))
+}
+
 /// At most `max` characters, and no NUL, which PostgreSQL's text cannot hold.
 fn cut(text: &str, max: usize) -> String {
     text.chars().filter(|c| *c != '\0').take(max).collect()
@@ -126,6 +134,21 @@ fn cut(text: &str, max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use time::format_description::well_known::Rfc3339;
+
+    #[test]
+    fn a_time_that_rfc_3339_cannot_show_is_not_stored() {
+        for (text, kept) in [
+            ("2026-01-31T12:00:00Z", true),
+            ("0000-01-01T00:00:00Z", true),
+            ("9999-12-31T23:59:59Z", true),
+            ("0000-01-01T00:00:00+23:59", false),
+            ("9999-12-31T23:59:59-23:59", false),
+        ] {
+            let at = OffsetDateTime::parse(text, &Rfc3339).unwrap();
+            assert_eq!(has_common_form(at), kept, "{text}");
+        }
+    }
 
     #[test]
     fn a_type_is_never_blank_and_never_too_long() {

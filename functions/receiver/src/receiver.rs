@@ -9,7 +9,7 @@ use hookstead_secrets::{CacheLimits, SecretCache, SecretProvider};
 use hookstead_signing::{Rejection, Request, Scheme, Signs, Verified};
 use hookstead_store::{Connections, EnabledSources, FirstEventId, Ingest, Ingested, StoreError};
 use time::OffsetDateTime;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::answer::Answer;
 use crate::body::{self, Coding};
@@ -25,7 +25,7 @@ use crate::request::InboundRequest;
 pub struct Limits {
     /// The largest body, in bytes, as sent and decompressed.
     pub max_body_bytes: usize,
-    /// How long the store may take before the answer is 503.
+    /// How long the store may take before the answer is 503, reading the sources included.
     pub store_timeout: Duration,
     /// How old the directory of sources may get.
     pub directory: DirectoryLimits,
@@ -50,6 +50,8 @@ pub(crate) struct Call<'a> {
     inbound: &'a InboundRequest,
     url: String,
     pub(crate) now: OffsetDateTime,
+    /// What reading the sources left of the time for the store.
+    store_time_left: Duration,
 }
 
 impl<'a> Call<'a> {
@@ -131,7 +133,9 @@ impl<P: SecretProvider> Receiver<P> {
             return Err(ErrorCode::BodyTooLarge);
         }
         let now = self.clock.now();
+        let begun = Instant::now();
         let source = self.find_source(&name, now).await?;
+        let store_time_left = self.limits.store_timeout.saturating_sub(begun.elapsed());
         let scheme = source.scheme.as_ref().ok_or(ErrorCode::Internal)?;
         let call = Call {
             source: &source,
@@ -139,6 +143,7 @@ impl<P: SecretProvider> Receiver<P> {
             inbound,
             url: inbound.signed_url(source.record.public_url.as_deref()),
             now,
+            store_time_left,
         };
         match inbound.method.as_str() {
             "POST" => self.receive(&call).await,
@@ -152,15 +157,17 @@ impl<P: SecretProvider> Receiver<P> {
         name: &SourceName,
         now: OffsetDateTime,
     ) -> Result<Arc<Source>, ErrorCode> {
-        let read = || async {
-            timeout(
-                self.limits.store_timeout,
-                self.connections.run(&EnabledSources),
-            )
-            .await
-            .unwrap_or(Err(StoreError::AcquireTimeout))
+        let read = || self.connections.run(&EnabledSources);
+        let finding = self.directory.find(name.as_str(), now, read);
+        // Waiting for another request's reading counts as well.
+        let found = match timeout(self.limits.store_timeout, finding).await {
+            Ok(found) => found,
+            Err(_) => match self.directory.known(name.as_str()) {
+                Some(known) => Ok(Some(known)),
+                None => Err(StoreError::AcquireTimeout),
+            },
         };
-        match self.directory.find(name.as_str(), now, read).await {
+        match found {
             Ok(Some(source)) => Ok(source),
             Ok(None) => Err(ErrorCode::UnknownSource),
             Err(error) => Err(store_unavailable("the sources could not be read", &error)),
@@ -245,7 +252,7 @@ impl<P: SecretProvider> Receiver<P> {
                 }
             }
         };
-        timeout(self.limits.store_timeout, storing)
+        timeout(call.store_time_left, storing)
             .await
             .unwrap_or(Err(StoreError::AcquireTimeout))
             .map_err(|error| store_unavailable("an event could not be stored", &error))

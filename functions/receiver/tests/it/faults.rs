@@ -114,6 +114,30 @@ async fn inf_05_a_sleeping_database_is_503_and_nothing_piles_up() {
     assert_eq!(world.events().await.len(), 5);
 }
 
+/// On a clock of its own, which moves only while everything waits: the time that passes
+/// is the sum of what was waited for, on any machine.
+#[tokio::test]
+async fn reading_the_sources_and_storing_share_the_time_for_the_store() {
+    let world = World::github().await;
+    let proxy = proxied(&world).await;
+    let receiver = behind(&proxy, &world, STORE_TIMEOUT);
+    assert_eq!(receiver.handle(github("d-0", b"{}")).await.status, 200);
+    proxy.set(Fault::BlackHole);
+    // The sources have to be read again.
+    world.clock.advance_s(31);
+    tokio::time::pause();
+    let begun = tokio::time::Instant::now();
+    let waiting = (1..6).map(|n| receiver.handle(github(&format!("d-{n}"), b"{}")));
+    for answer in join_all(waiting).await {
+        assert_eq!(code(&answer), "store_unavailable");
+    }
+    let waited = begun.elapsed();
+    tokio::time::resume();
+    // Timers have steps of a millisecond.
+    let bound = STORE_TIMEOUT + Duration::from_millis(10);
+    assert!(waited <= bound, "{waited:?}");
+}
+
 #[tokio::test]
 async fn inf_06_a_connection_that_was_cut_is_replaced_at_once() {
     let world = World::github().await;
