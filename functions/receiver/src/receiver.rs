@@ -126,15 +126,16 @@ impl<P: SecretProvider> Receiver<P> {
     }
 
     async fn route(&self, inbound: &InboundRequest) -> Result<Answer, ErrorCode> {
-        let name = inbound.source_name().ok_or(ErrorCode::NotFound)?;
-        // A text that cannot be a name is not looked up, but answered like any unknown one.
-        let name: SourceName = name.parse().map_err(|_| ErrorCode::UnknownSource)?;
-        if inbound.body.len() > self.limits.max_body_bytes {
-            return Err(ErrorCode::BodyTooLarge);
-        }
+        let name = self
+            .name(inbound)
+            .inspect_err(|code| rejection::log_unrouted(inbound, *code))?;
         let now = self.clock.now();
         let begun = Instant::now();
-        let source = self.find_source(&name, now).await?;
+        let source = self.find_source(&name, now).await;
+        if source.as_ref().err() == Some(&ErrorCode::UnknownSource) {
+            rejection::log_unrouted(inbound, ErrorCode::UnknownSource);
+        }
+        let source = source?;
         let store_time_left = self.limits.store_timeout.saturating_sub(begun.elapsed());
         let scheme = source.scheme.as_ref().ok_or(ErrorCode::Internal)?;
         let call = Call {
@@ -148,8 +149,19 @@ impl<P: SecretProvider> Receiver<P> {
         match inbound.method.as_str() {
             "POST" => self.receive(&call).await,
             "GET" | "HEAD" | "OPTIONS" => self.probe(&call).await,
-            _ => Err(ErrorCode::MethodNotAllowed),
+            _ => Err(call.refuse(ErrorCode::MethodNotAllowed, None)),
         }
+    }
+
+    /// The source that is called, as far as the request alone says.
+    fn name(&self, inbound: &InboundRequest) -> Result<SourceName, ErrorCode> {
+        let name = inbound.source_name().ok_or(ErrorCode::NotFound)?;
+        // A text that cannot be a name is not looked up, but answered like any unknown one.
+        let name = name.parse().map_err(|_| ErrorCode::UnknownSource)?;
+        if inbound.body.len() > self.limits.max_body_bytes {
+            return Err(ErrorCode::BodyTooLarge);
+        }
+        Ok(name)
     }
 
     async fn find_source(

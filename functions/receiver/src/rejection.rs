@@ -30,3 +30,14 @@ pub(crate) fn log(
         "a request was refused"
     );
 }
+
+/// Logs that a request was refused before it was known whose it is. Its path is the
+/// sender's text and may hold a token, so it is not shown.
+pub(crate) fn log_unrouted(request: &InboundRequest, code: ErrorCode) {
+    tracing::info!(
+        error.code = code.as_str(),
+        body.length = request.body.len(),
+        body.media_type = media_type(&request.headers).unwrap_or_default(),
+        "a request was refused before its source was known"
+    );
+}

@@ -30,6 +30,29 @@ async fn rec_25_nothing_of_a_refused_request_is_logged_but_its_measures() {
 }
 
 #[tokio::test]
+async fn a_request_for_no_source_leaves_a_line_with_its_code_and_nothing_it_said() {
+    let world = World::github().await;
+    let logs = LogCapture::start();
+    let large = vec![b'a'; 2 * 1024 * 1024];
+    let mut elsewhere = post("", &[], b"CANARY1");
+    elsewhere.path = "/CANARY2".to_owned();
+    let mut put = github("d-1", b"{}");
+    put.method = "PUT".to_owned();
+    for (request, code) in [
+        (elsewhere, "not_found"),
+        (post("CANARY3", &[], b"{}"), "unknown_source"),
+        (post("canary-4", &[], b"{}"), "unknown_source"),
+        (post("github", &[], &large), "body_too_large"),
+        (put, "method_not_allowed"),
+    ] {
+        world.send(request).await;
+        let line = logs.lines().pop().unwrap_or_default();
+        assert!(line.contains(code), "{code}: {line}");
+    }
+    assert!(!logs.contains("CANARY") && !logs.contains("canary"));
+}
+
+#[tokio::test]
 async fn a_stored_event_leaves_no_payload_header_or_secret_in_the_log() {
     let world = World::github().await;
     let logs = LogCapture::start();
