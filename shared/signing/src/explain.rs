@@ -141,7 +141,7 @@ fn places(view: &View<'_>) -> Vec<Place> {
         .filter(|at| !matches!(at, Location::Signature(_) | Location::Claim(_)))
         .map(|at| Place {
             at: at.to_string(),
-            found: view.texts(at).len(),
+            found: view.texts(at).len().max(usize::from(view.holds(at))),
         })
         .collect()
 }

@@ -175,7 +175,7 @@ fn in_force(
     let leeway = i64::from(rule.leeway_s);
     let now_s = now.unix_timestamp();
     let bound = |name: &str| match claims.get(name) {
-        None | Some(Value::Null) => Ok(None),
+        None => Ok(None),
         Some(value) => whole_seconds(value)
             .map(Some)
             .ok_or((Reason::MalformedTimestamp, None)),

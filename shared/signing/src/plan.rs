@@ -185,7 +185,7 @@ pub(crate) fn timestamp(
     let text = match &rule.from {
         Location::Signature(_) => from_signature,
         // Two times have no one meaning.
-        at if repeated(view, at) => return Err(Reason::MalformedTimestamp),
+        at if view.repeats(at) => return Err(Reason::MalformedTimestamp),
         at => view.text(at),
     };
     match text.filter(|text| !text.is_empty()) {
@@ -199,11 +199,6 @@ pub(crate) fn timestamp(
         None if rule.optional => Ok(None),
         None => Err(Reason::MissingTimestamp),
     }
-}
-
-/// Whether a header is sent several times.
-fn repeated(view: &View<'_>, at: &Location) -> bool {
-    matches!(at, Location::Header(_)) && view.texts(at).len() > 1
 }
 
 fn repeats_time(view: &View<'_>) -> bool {
@@ -295,7 +290,7 @@ fn bit<'a>(
         Piece::CanonicalRequest => {
             Bit::new("canonical request", step::contentful::canonical(view, ts)?)
         }
-        Piece::Value { at, .. } if repeated(view, at) => {
+        Piece::Value { at, .. } if view.repeats(at) => {
             return Err(Reason::UnexpectedValue(at.to_string()));
         }
         Piece::Value { at, optional } => {

@@ -11,7 +11,7 @@ use crate::location::Location;
 use crate::plan::{self, Content, Data, Plan, PlanGroup};
 use crate::reason::{Reason, Rejection};
 use crate::request::{Candidate, Request};
-use crate::scheme::{Limit, NoLimit, Scheme, SignatureRule, Step};
+use crate::scheme::{Limit, NoLimit, RequireRule, Scheme, SignatureRule, Step};
 use crate::secret::{self, Key, Parts, SecretError};
 use crate::timestamp::{self, Freshness};
 use crate::view::View;
@@ -65,6 +65,22 @@ fn fault(reason: Reason) -> Fault {
     (reason, None)
 }
 
+/// Holds the request against one field that it must have.
+fn required(view: &View<'_>, rule: &RequireRule) -> Result<(), Reason> {
+    let missing = || Reason::MissingField(rule.at.to_string());
+    if rule.one_of.is_empty() && view.holds(&rule.at) {
+        return Ok(());
+    }
+    let value = view.text(&rule.at).ok_or_else(missing)?;
+    if value.trim().is_empty() {
+        return Err(missing());
+    }
+    if view.repeats(&rule.at) || !rule.allows(&value) {
+        return Err(Reason::UnexpectedValue(rule.at.to_string()));
+    }
+    Ok(())
+}
+
 struct Trial<'a> {
     view: View<'a>,
     candidates: &'a [Candidate<'a>],
@@ -75,14 +91,7 @@ impl<'a> Trial<'a> {
     fn run(&mut self, now: Timestamp, tolerance_s: Option<u32>) -> Result<Verified, Fault> {
         let scheme = self.view.scheme;
         for rule in &scheme.require {
-            let value = self
-                .view
-                .text(&rule.at)
-                .filter(|value| !value.trim().is_empty())
-                .ok_or_else(|| fault(Reason::MissingField(rule.at.to_string())))?;
-            if !rule.allows(&value) {
-                return Err(fault(Reason::UnexpectedValue(rule.at.to_string())));
-            }
+            required(&self.view, rule).map_err(fault)?;
         }
         if let Some(rule) = &scheme.signature {
             return self.signature(rule, now, tolerance_s);

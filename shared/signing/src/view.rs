@@ -76,6 +76,19 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Whether the JSON body has a value of any sort at `at`; `body:$` is the body itself.
+    pub(crate) fn holds(&self, at: &Location) -> bool {
+        match (at, self.json()) {
+            (Location::Body(path), Some(text)) => json::pick_one(text, path).is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether a header is sent several times.
+    pub(crate) fn repeats(&self, at: &Location) -> bool {
+        matches!(at, Location::Header(_)) && self.texts(at).len() > 1
+    }
+
     /// The text of a time that no header repeats. Bytes of the body that are no text are replaced:
     /// the signature has covered them, and the time is elsewhere.
     pub(crate) fn signed_time(&self, rule: &TimestampRule) -> Option<String> {
