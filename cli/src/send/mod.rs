@@ -76,6 +76,52 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     Ok(if accepted { Exit::Yes } else { Exit::No })
 }
 
+impl Arguments {
+    /// The words that make the same request again, for a shell. A secret on the command
+    /// line is not repeated.
+    fn again(&self, source: &str) -> String {
+        let mut words = vec!["send".to_owned(), source.to_owned()];
+        words.extend(self.event_type.as_deref().map(quoted));
+        let path = |path: &PathBuf| quoted(&path.display().to_string());
+        let options = [
+            ("--manifest", self.other_manifest()),
+            // A query may hold a token.
+            (
+                "--url",
+                self.url.as_ref().map(|url| match url.query() {
+                    None => quoted(url.as_str()),
+                    Some(_) => "URL".to_owned(),
+                }),
+            ),
+            ("--body", self.body.as_ref().map(path)),
+            ("--id", self.id.as_deref().map(quoted)),
+            ("--secret", self.secret.as_ref().map(|_| "TEXT".to_owned())),
+            ("--secret-file", self.secret_file.as_ref().map(path)),
+        ];
+        for (name, value) in options {
+            words.extend(value.map(|value| format!("{name} {value}")));
+        }
+        words.extend(self.tamper.then(|| "--tamper".to_owned()));
+        words.join(" ")
+    }
+
+    /// The manifest, where it is another one than everybody's.
+    fn other_manifest(&self) -> Option<String> {
+        let path = &self.project.manifest;
+        (path.as_os_str() != "hookstead.toml").then(|| quoted(&path.display().to_string()))
+    }
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
 /// A signed request on its way.
 struct Message {
     request: RawRequest,
@@ -192,11 +238,14 @@ fn print(message: &Message, received: &Received, arguments: &Arguments) -> Resul
     };
     output::line(&format!("{status} {answer}"))?;
     if let (401, Some(source)) = (received.status, &message.source_name) {
-        let tampered = if arguments.tamper { " --tamper" } else { "" };
         let program = output::program();
-        let send = format!("{program} send {source}{tampered} --print");
-        let why = format!("{send} | {program} verify --source {source} --request -");
-        output::line(&dim(&format!("To see why: {why}")))?;
+        let again = arguments.again(source);
+        let manifest = arguments.other_manifest();
+        let manifest = manifest.map_or_else(String::new, |path| format!(" --manifest {path}"));
+        let why = format!(
+            "{program} {again} --print | {program} verify --source {source}{manifest} --request -"
+        );
+        output::line(&dim(&printable(&format!("To see why: {why}"))))?;
     }
     for (name, value) in received
         .headers

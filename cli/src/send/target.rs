@@ -40,9 +40,7 @@ pub(super) async fn find(arguments: &Arguments) -> Result<Target, Error> {
         (_, Some(path), _) => secret::from_file(path)?,
         (_, _, Some(source)) => secret::current(&project, source).await?,
         _ => {
-            let message = format!(
-                "no source of kind \"{kind}\" is in the manifest: name a secret with --secret-file"
-            );
+            let message = format!("{}, and a secret with --secret-file", nowhere(arguments));
             return Err(Error::usage("secret_missing", message));
         }
     };
@@ -114,11 +112,7 @@ fn url(arguments: &Arguments, project: &Project, source: Option<&Source>) -> Res
         return Ok(url.clone());
     }
     let Some(source) = source else {
-        let message = format!(
-            "no source of the manifest is of kind \"{}\": name an address with --url",
-            arguments.kind
-        );
-        return Err(Error::usage("url_missing", message));
+        return Err(Error::usage("url_missing", nowhere(arguments)));
     };
     let base = match project.running() {
         Some(running) => running.url,
@@ -133,4 +127,19 @@ fn url(arguments: &Arguments, project: &Project, source: Option<&Source>) -> Res
     let url = format!("{base}/webhooks/{}", source.name.as_str());
     url.parse()
         .map_err(|_| Error::usage("invalid_url", format!("{url} is no address")))
+}
+
+/// What to do where no source takes this kind.
+fn nowhere(arguments: &Arguments) -> String {
+    let (kind, path) = (&arguments.kind, &arguments.project.manifest);
+    let manifest = path.display();
+    if path.exists() {
+        format!(
+            "{manifest} has no source of kind \"{kind}\": add one and run `hookstead apply`, or name an address with --url"
+        )
+    } else {
+        format!(
+            "there is no manifest {manifest}: name one with --manifest, or an address with --url"
+        )
+    }
 }

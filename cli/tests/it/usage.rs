@@ -153,3 +153,20 @@ fn settings_that_cannot_be_read_are_refused_and_not_ignored() {
         assert!(!project.path(".hookstead/postgres").exists());
     }
 }
+
+#[test]
+fn a_kind_that_nothing_takes_is_told_where_it_could_go() {
+    let project = Project::example();
+    let told = project.run(&["send", "twilio"]);
+    assert_eq!(told.code, 2);
+    assert!(
+        told.err.contains("hookstead.toml has no source of kind"),
+        "{told:?}"
+    );
+    assert!(told.err.contains("hookstead apply"), "{told:?}");
+    let told = project.run(&["send", "stripe", "--manifest", "absent.toml"]);
+    assert!(
+        told.err.contains("there is no manifest absent.toml"),
+        "{told:?}"
+    );
+}

@@ -83,6 +83,13 @@ fn a_tampered_request_is_refused_and_verify_says_why() {
     let dev = Dev::start(&project);
 
     let refused = project.run(&["send", "stripe", "invoice.paid", "--tamper"]);
+    // The way to find out why makes the request that was refused, not another one.
+    let why = "hookstead send stripe-main invoice.paid --tamper --print | hookstead verify";
+    assert!(refused.out.contains(why), "{refused:?}");
+    let other = project.run(&["send", "stripe", "--secret", "CANARY", "--id", "a b"]);
+    let why = "hookstead send stripe-main --id 'a b' --secret TEXT --print |";
+    assert!(other.out.contains(why), "{other:?}");
+    assert!(!other.out.contains("CANARY"), "{other:?}");
     assert_eq!(refused.code, 1, "{refused:?}");
     assert!(
         refused
