@@ -132,7 +132,7 @@ impl<'t, 'p> Fields<'t, 'p> {
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<(usize, T)> {
         let (line, text) = self.take::<String>(field, "text")?;
-        match parse(&text) {
+        match without_nul(&text).and_then(parse) {
             Ok(value) => Some((line, value)),
             Err(message) => {
                 self.problem(field, line, code, message);
@@ -153,7 +153,7 @@ impl<'t, 'p> Fields<'t, 'p> {
         };
         let mut values = Vec::new();
         for text in texts {
-            match parse(&text) {
+            match without_nul(&text).and_then(&parse) {
                 Ok(value) => values.push(value),
                 Err(message) => self.problem(field, line, code, format!("\"{text}\": {message}")),
             }
@@ -240,6 +240,14 @@ impl<'t, 'p> Fields<'t, 'p> {
     pub(crate) fn rename(&mut self, table: String) {
         self.table = table;
     }
+}
+
+/// PostgreSQL's text holds every character but this one.
+fn without_nul(text: &str) -> Result<&str, String> {
+    if text.contains('\0') {
+        return Err("must not hold the character U+0000".to_owned());
+    }
+    Ok(text)
 }
 
 /// Whether two names differ in at most two letters at one place, as typing errors do.

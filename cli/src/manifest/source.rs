@@ -145,10 +145,15 @@ fn kind_and_scheme(fields: &mut Fields<'_, '_>) -> (Option<String>, Option<Schem
         }
     });
     let scheme = fields.take_described::<Scheme>("scheme", "invalid_scheme");
-    if let Some((line, scheme)) = &scheme
-        && let Err(error) = scheme.validate()
-    {
-        fields.problem("scheme", *line, "invalid_scheme", error.to_string());
+    if let Some((line, scheme)) = &scheme {
+        if let Err(error) = scheme.validate() {
+            fields.problem("scheme", *line, "invalid_scheme", error.to_string());
+        }
+        // The database keeps it as JSON, which holds every character but this one there.
+        if scheme.to_json().to_string().contains("\\u0000") {
+            let message = "must not hold the character U+0000";
+            fields.problem("scheme", *line, "invalid_scheme", message);
+        }
     }
     if let (Some((line, kind)), true) = (&kind, has_scheme)
         && hookstead_signing::builtin(kind).is_some()
@@ -206,7 +211,9 @@ fn leaves(path: &str) -> bool {
 
 fn public_url(text: &str) -> Result<String, String> {
     let url = url::Url::parse(text).map_err(|error| format!("is no URL: {error}"))?;
-    if !matches!(url.scheme(), "http" | "https") || text.chars().count() > MAX_REFERENCE_CHARS {
+    // The parser would also take blanks around it and another case, which nobody registers.
+    let is_web = text.starts_with("http://") || text.starts_with("https://");
+    if !is_web || url.host_str().is_none() || text.chars().count() > MAX_REFERENCE_CHARS {
         return Err("must be an http or https URL, as it is registered at the provider".to_owned());
     }
     // Kept as written: schemes that sign the URL sign these very characters.

@@ -196,3 +196,17 @@ fn an_empty_file_is_an_empty_manifest() {
     let manifest = Manifest::parse("t", "").unwrap();
     assert!(manifest.sources.is_empty() && manifest.subscriptions.is_empty());
 }
+
+#[test]
+fn what_the_database_would_refuse_is_found_before_it_is_asked() {
+    for (fields, code) in [
+        (r#"tenant = "a\u0000b""#, "out_of_range"),
+        (r#"allowed_event_types = ["a\u0000"]"#, "invalid_pattern"),
+        (r#"public_url = "HTTPS://example.com/x""#, "invalid_url"),
+        (r#"public_url = " https://example.com/x""#, "invalid_url"),
+    ] {
+        assert_eq!(codes(&format!("{SOURCE}{fields}\n")), [code], "{fields}");
+    }
+    let scheme = "[[source]]\nname = \"s\"\nkind = \"own\"\nsecret = \"dev\"\n[source.scheme]\nname = \"a\\u0000\"\n[source.scheme.token]\nfrom = \"header:X\"\n";
+    assert_eq!(codes(scheme), ["invalid_scheme"]);
+}
