@@ -89,7 +89,7 @@ impl Project {
             source,
         };
         // The server's account passes through this folder to its data; it reads nothing else here.
-        self.make_folder(&self.state(), 0o755)?;
+        self.make_state()?;
         if let Some(parent) = path.parent().filter(|parent| *parent != self.state()) {
             self.make_folder(parent, 0o700)?;
         }
@@ -103,6 +103,20 @@ impl Project {
             .map_err(failed)?;
         file.write_all(bytes).map_err(failed)?;
         fs::rename(&partial, path).map_err(failed)
+    }
+
+    /// The folder of the state, kept out of version control: it holds secrets.
+    fn make_state(&self) -> Result<(), Error> {
+        self.make_folder(&self.state(), 0o755)?;
+        let path = self.state().join(".gitignore");
+        if path.exists() {
+            return Ok(());
+        }
+        fs::write(&path, "*\n").map_err(|source| Error::File {
+            doing: "cannot write",
+            path,
+            source,
+        })
     }
 
     fn make_folder(&self, path: &Path, mode: u32) -> Result<(), Error> {
@@ -120,7 +134,7 @@ impl Project {
 
     /// Makes this process the one `dev` of the project.
     pub(crate) fn lock(&self) -> Result<DevLock, Error> {
-        self.make_folder(&self.state(), 0o755)?;
+        self.make_state()?;
         let path = self.state().join("dev.lock");
         let failed = |source| Error::File {
             doing: "cannot lock",

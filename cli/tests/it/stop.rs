@@ -90,6 +90,8 @@ fn files_with_secrets_are_for_their_owner_alone() {
     assert_eq!(mode(".hookstead/secrets"), 0o700);
     assert_eq!(mode(".hookstead/secrets/stripe-main"), 0o600);
     assert_eq!(mode(".hookstead/dev.json"), 0o600);
+    let ignored = std::fs::read_to_string(project.path(".hookstead/.gitignore")).unwrap();
+    assert_eq!(ignored, "*\n");
     assert!(dev.stop("-INT").success());
     assert!(!project.path(".hookstead/dev.json").exists());
 }
