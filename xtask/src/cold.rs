@@ -115,7 +115,9 @@ fn until_ready(
     };
     stream.set_nonblocking(false)?;
     let mut request = String::new();
-    BufReader::new(stream).read_line(&mut request)?;
+    // Held until the end: a program whose question breaks off ends.
+    let mut reader = BufReader::new(stream);
+    reader.read_line(&mut request)?;
     let until_ready = started.elapsed();
     anyhow::ensure!(
         request.starts_with("GET ") && request.contains("/invocation/next"),
@@ -127,6 +129,7 @@ fn until_ready(
         .and_then(|text| text.trim().strip_suffix("kB"))
         .and_then(|text| text.trim().parse().ok())
         .context("the kernel does not say how much memory it uses")?;
+    drop(reader);
     Ok(Start {
         until_ready,
         resident_kib,
