@@ -82,7 +82,7 @@ impl PublicKey {
     }
 }
 
-/// SHA-1 and short keys stay allowed: two providers still sign that way, and the choice is theirs.
+/// SHA-1 stays allowed: two providers still sign with it, and the choice is theirs. Keys under 2,048 bits are not.
 fn rsa(algorithm: PublicAlgorithm) -> &'static signature::RsaParameters {
     if algorithm == PublicAlgorithm::RsaSha1 {
         &signature::RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY

@@ -6,6 +6,7 @@ mod handshakes;
 mod headers;
 mod kinds;
 mod quirks;
+mod reports;
 mod round_trip;
 mod vectors;
 mod verdicts;
