@@ -72,6 +72,9 @@ pub struct Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SQLSTATE {}", self.sqlstate)?;
+        if let Some(meaning) = self.meaning() {
+            write!(f, " ({meaning})")?;
+        }
         if let Some(constraint) = &self.constraint {
             write!(f, ", constraint {constraint}")?;
         }
@@ -152,6 +155,23 @@ impl StoreError {
 impl Refusal {
     fn class(&self) -> &str {
         self.sqlstate.get(..2).unwrap_or_default()
+    }
+
+    /// What an operator would look up, for states that are theirs to mend.
+    fn meaning(&self) -> Option<&'static str> {
+        Some(match self.sqlstate.as_str() {
+            "28000" => "the user may not log in, or not this way",
+            "28P01" => "wrong password",
+            "3D000" => "there is no such database",
+            "3F000" | "42883" | "42P01" => {
+                "a part of the schema is missing: the database is not migrated to this version"
+            }
+            "42501" => "the user lacks a right that this needs",
+            "53100" => "the disk is full",
+            "53300" => "too many connections",
+            "57014" => "it took too long",
+            _ => return None,
+        })
     }
 
     fn is_transient(&self) -> bool {

@@ -108,6 +108,23 @@ async fn a_refusal_names_state_constraint_and_table() {
 }
 
 #[tokio::test]
+async fn a_database_that_was_never_migrated_is_called_so() {
+    let mut fixture = fixture().await;
+    fixture
+        .run("alter table hookstead.event_keys rename to keys")
+        .await;
+    let mut receiver = fixture.receiver().await;
+    let error = ingest(&mut receiver, &event(fixture.source, "e-1", b"{}"))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the database refused: SQLSTATE 42P01 (a part of the schema is missing: the database \
+         is not migrated to this version)"
+    );
+}
+
+#[tokio::test]
 async fn an_event_prints_neither_its_body_nor_its_headers() {
     let fixture = fixture().await;
     let headers = serde_json::json!({ "x-token": CANARY });
