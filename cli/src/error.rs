@@ -121,11 +121,25 @@ impl Error {
     /// Prints the error and its causes to standard error.
     pub(crate) fn print(&self) {
         eprintln!("error[{}]: {self}", self.code());
+        for because in self.causes() {
+            eprintln!("  because: {because}");
+        }
+    }
+
+    /// The causes, each said once: some messages hold that of their cause.
+    fn causes(&self) -> Vec<String> {
+        let mut said = self.to_string();
+        let mut causes = Vec::new();
         let mut cause = self.source();
         while let Some(error) = cause {
-            eprintln!("  because: {error}");
+            let text = error.to_string();
+            if !said.ends_with(&text) {
+                causes.push(text.clone());
+            }
+            said = text;
             cause = error.source();
         }
+        causes
     }
 }
 
@@ -144,5 +158,22 @@ impl<T> Doing<T> for io::Result<T> {
 impl<T> Doing<T> for Result<T, hookstead_store::StoreError> {
     fn doing(self, doing: &'static str) -> Result<T, Error> {
         self.map_err(|source| Error::Store { doing, source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hookstead_store::{ConnectionFault, StoreError};
+
+    #[test]
+    fn a_cause_that_a_message_holds_already_is_not_said_again() {
+        let fault = ConnectionFault::Io(io::ErrorKind::ConnectionRefused);
+        let error = Error::Store {
+            doing: "cannot connect",
+            source: StoreError::Connection(fault),
+        };
+        let said = "the connection to the database failed: connection refused";
+        assert_eq!(error.causes(), [said]);
     }
 }
