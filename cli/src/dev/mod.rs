@@ -1,6 +1,7 @@
 //! `hookstead dev`: the whole system on this machine.
 
 mod logs;
+mod partitions;
 mod postgres;
 mod ready;
 pub(crate) mod secrets;
@@ -91,6 +92,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     let max_body_bytes = receiver.max_body_bytes();
     let serving = server::serve(listener, Rc::new(receiver), max_body_bytes, told);
     let serving = tokio::task::spawn_local(serving);
+    let keeping = tokio::task::spawn_local(partitions::keep(prepared.database.clone()));
     ready::print(
         &url,
         &project,
@@ -102,6 +104,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     let mut server = prepared.server;
     let ended = until_told(&mut signals, server.as_mut()).await;
     tell.send(true).ok();
+    keeping.abort();
     serving
         .await
         .map_err(io::Error::other)
