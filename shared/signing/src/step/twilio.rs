@@ -105,7 +105,8 @@ fn url_variants(url: &str) -> Vec<String> {
     let other = match port {
         Some(at) => format!("{scheme}://{}{tail}", &authority[..at]),
         None => {
-            let port = if scheme == "https" { 443 } else { 80 };
+            let secure = scheme.eq_ignore_ascii_case("https");
+            let port = if secure { 443 } else { 80 };
             format!("{scheme}://{authority}:{port}{tail}")
         }
     };
@@ -120,6 +121,7 @@ mod tests {
     fn the_port_is_added_or_dropped() {
         let other = |url: &str| url_variants(url).pop().unwrap();
         assert_eq!(other("https://a.test/x?y=1"), "https://a.test:443/x?y=1");
+        assert_eq!(other("HTTPS://a.test/x"), "HTTPS://a.test:443/x");
         assert_eq!(other("http://a.test:81/x"), "http://a.test/x");
         assert_eq!(other("https://u:p@a.test?b"), "https://u:p@a.test:443?b");
         assert_eq!(other("https://[::1]:8443/"), "https://[::1]/");
