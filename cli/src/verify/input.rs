@@ -3,9 +3,9 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
-use hookstead_receiver::DedupeRule;
-use hookstead_signing::{Headers, Scheme, Secret, builtin};
+use hookstead_domain::{ErrorCode, EventTypePattern};
+use hookstead_receiver::{Coding, DedupeRule, content_coding, decode_body};
+use hookstead_signing::{Headers, Scheme, Secret, Signs, builtin};
 
 use super::Arguments;
 use crate::error::{Doing as _, Error};
@@ -15,7 +15,7 @@ use crate::raw_request::RawRequest;
 use crate::secret;
 
 /// Most bytes that a compressed body may grow to: the receiver's own hard limit.
-const MAX_DECODED_BYTES: u64 = 4 * 1024 * 1024;
+const MAX_DECODED_BYTES: usize = 4 * 1024 * 1024;
 
 /// The word for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -29,6 +29,10 @@ pub(super) struct Input {
     pub(super) secrets: Vec<(String, Secret)>,
     pub(super) tolerance_s: Option<u32>,
     pub(super) dedupe: DedupeRule,
+    /// How the receiver refuses the body's coding.
+    pub(super) refused_coding: Option<ErrorCode>,
+    /// Empty: every type.
+    pub(super) allowed_event_types: Vec<EventTypePattern>,
 }
 
 pub(super) async fn read(arguments: &Arguments) -> Result<Input, Error> {
@@ -47,12 +51,15 @@ pub(super) async fn read(arguments: &Arguments) -> Result<Input, Error> {
         .clone()
         .or(registered)
         .unwrap_or_else(|| request.url());
+    let (decoded_body, refused_coding) = decoded(&request, scheme.signs);
     Ok(Input {
         url,
-        decoded_body: decoded(&request)?,
+        decoded_body,
+        refused_coding,
         tolerance_s: arguments
             .tolerance_s
-            .or(source.and_then(|source| source.tolerance_s)),
+            .or(source.as_ref().and_then(|source| source.tolerance_s)),
+        allowed_event_types: source.map_or_else(Vec::new, |source| source.allowed_event_types),
         request,
         scheme,
         secrets,
@@ -159,28 +166,17 @@ pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
     })
 }
 
-/// The body before gzip, where it was compressed.
-fn decoded(request: &RawRequest) -> Result<Option<Vec<u8>>, Error> {
-    let coding = request
-        .headers
-        .first("content-encoding")
-        .unwrap_or_default();
-    if !coding.eq_ignore_ascii_case("gzip") && !coding.eq_ignore_ascii_case("x-gzip") {
-        return Ok(None);
-    }
-    let mut decoded = Vec::new();
-    let read = MultiGzDecoder::new(&request.body[..])
-        .take(MAX_DECODED_BYTES + 1)
-        .read_to_end(&mut decoded);
-    match read {
-        Ok(read) if read as u64 <= MAX_DECODED_BYTES => Ok(Some(decoded)),
-        Ok(_) => Err(Error::usage(
-            "malformed_request",
-            "the compressed body grows past 4 MiB",
-        )),
-        Err(_) => Err(Error::usage(
-            "malformed_request",
-            "the body says gzip and is not",
-        )),
+/// The body before gzip, where it was compressed, or how the receiver refuses the
+/// coding. What only claims to be gzip is no reason to where the wire bytes are signed.
+fn decoded(request: &RawRequest, signs: Signs) -> (Option<Vec<u8>>, Option<ErrorCode>) {
+    let coding = match content_coding(&request.headers) {
+        Ok(Coding::Identity) => return (None, None),
+        Ok(coding) => coding,
+        Err(code) => return (None, Some(code)),
+    };
+    match decode_body(coding, &request.body, MAX_DECODED_BYTES) {
+        Ok(body) => (Some(body.into_owned()), None),
+        Err(ErrorCode::MalformedRequest) if signs == Signs::Wire => (None, None),
+        Err(code) => (None, Some(code)),
     }
 }

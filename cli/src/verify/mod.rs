@@ -94,6 +94,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     let report = Report::new(&input.scheme, &request, &candidates, now, input.tolerance_s);
     let report = report
         .with_rule(&input.dedupe)
+        .with_allowed(&input.allowed_event_types)
+        .with_refusal(input.refused_coding)
         .with_hint(input.request.length_problem());
     if arguments.json {
         output::json(&report)?;

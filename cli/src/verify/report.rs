@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use hookstead_domain::{ErrorCode, EventTypePattern};
 use hookstead_receiver::DedupeRule;
 use hookstead_signing::{
     Candidate, Explanation, FollowUp, Handshake, Request, Scheme, dedupe_key, explain, extract,
@@ -13,6 +14,9 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::output::{bad, good, printable};
 
+/// The type of an event whose provider gives none.
+const UNKNOWN_TYPE: &str = "unknown";
+
 /// The working, and what the receiver would make of the request.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
@@ -22,6 +26,14 @@ pub(super) struct Report {
     event: Option<Event>,
     /// How the receiver answers a request that is no event.
     handshake: Option<Answered>,
+    /// Why the receiver refuses it whatever its signature is.
+    refused: Option<Refused>,
+}
+
+#[derive(Debug, Serialize)]
+struct Refused {
+    status: u16,
+    error: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -80,6 +92,7 @@ impl Report {
                     _ => "see docs/providers.md",
                 }),
             }),
+            refused: None,
         }
     }
 
@@ -95,6 +108,27 @@ impl Report {
         self
     }
 
+    /// The same with the types that the source takes; none: every type.
+    pub(super) fn with_allowed(self, allowed: &[EventTypePattern]) -> Self {
+        let Some(event) = &self.event else {
+            return self;
+        };
+        let event_type = event.event_type.as_deref().unwrap_or(UNKNOWN_TYPE);
+        let is_taken = allowed.is_empty() || allowed.iter().any(|one| one.matches(event_type));
+        self.with_refusal((!is_taken).then_some(ErrorCode::EventTypeNotAllowed))
+    }
+
+    /// The same with what the receiver answers whatever the signature is.
+    pub(super) fn with_refusal(mut self, code: Option<ErrorCode>) -> Self {
+        if let Some(code) = code {
+            self.refused = Some(Refused {
+                status: code.status(),
+                error: code.as_str(),
+            });
+        }
+        self
+    }
+
     /// The same with one more thing that went wrong, said first.
     pub(super) fn with_hint(mut self, hint: Option<String>) -> Self {
         if !self.explanation.verified {
@@ -106,7 +140,8 @@ impl Report {
     /// Whether the receiver would take it: as an event, or as a handshake that
     /// carries no signature.
     pub(super) fn verifies(&self) -> bool {
-        self.explanation.verified || self.handshake.as_ref().is_some_and(Answered::is_welcome)
+        let is_taken = self.explanation.verified && self.refused.is_none();
+        is_taken || self.handshake.as_ref().is_some_and(Answered::is_welcome)
     }
 }
 
@@ -139,6 +174,12 @@ impl fmt::Display for Report {
                 let value = value.as_deref().unwrap_or("none");
                 writeln!(f, "  {name}: {}", printable(value))?;
             }
+        }
+        if let Some(Refused { status, error }) = &self.refused {
+            writeln!(
+                f,
+                "  the receiver refuses it all the same: {status} {error}"
+            )?;
         }
         if let Some(answered) = &self.handshake {
             let when = if answered.signed {

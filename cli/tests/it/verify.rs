@@ -208,3 +208,33 @@ fn a_saved_request_that_lost_or_gained_bytes_is_told_so() {
         "{finished:?}"
     );
 }
+
+#[test]
+fn what_the_receiver_refuses_for_another_reason_is_said() {
+    let project = Project::example();
+    let secret = "a key for a test";
+    project.write("key", secret.as_bytes());
+    let request = |more: &[&str]| {
+        let send = ["send", "github", "--secret-file", "key", "--print"];
+        project.run(&[&send[..], more].concat()).bytes
+    };
+    let with_coding = |request: &[u8], coding: &str| {
+        let head = format!("POST / HTTP/1.1\r\nContent-Encoding: {coding}");
+        let end = request.windows(2).position(|two| two == b"\r\n").unwrap();
+        [head.as_bytes(), &request[end..]].concat()
+    };
+    let push = request(&["push"]);
+    for (request, exit, said) in [
+        (push.clone(), 0, "event type: push"),
+        (request(&["nope"]), 1, "403 event_type_not_allowed"),
+        (with_coding(&push, "br"), 1, "415 unsupported_coding"),
+        // The receiver keeps what verifies over the bytes of the wire.
+        (with_coding(&push, "gzip"), 0, "event type: push"),
+    ] {
+        let verify = ["verify", "--source", "github", "--secret-file", "key"];
+        let verify = [&verify[..], &["--request", "-"]].concat();
+        let finished = project.run_with_input(&verify, &request);
+        assert_eq!(finished.code, exit, "{finished:?}");
+        assert!(finished.out.contains(said), "{finished:?}");
+    }
+}

@@ -9,7 +9,7 @@ use hookstead_signing::Headers;
 
 /// How the body was coded for transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Coding {
+pub enum Coding {
     /// The bytes are the message.
     Identity,
     /// The bytes are gzip of the message.
@@ -20,7 +20,11 @@ pub(crate) enum Coding {
 ///
 /// Only gzip is known to be used by webhook senders; anything else is refused,
 /// as is a coding applied twice.
-pub(crate) fn coding(headers: &Headers) -> Result<Coding, ErrorCode> {
+///
+/// # Errors
+///
+/// [`ErrorCode::UnsupportedCoding`].
+pub fn coding(headers: &Headers) -> Result<Coding, ErrorCode> {
     let mut coding = Coding::Identity;
     let listed = headers
         .get_all("content-encoding")
@@ -43,11 +47,7 @@ pub(crate) fn coding(headers: &Headers) -> Result<Coding, ErrorCode> {
 ///
 /// [`ErrorCode::BodyTooLarge`] past the bound, [`ErrorCode::MalformedRequest`]
 /// where the bytes are not gzip.
-pub(crate) fn decode(
-    coding: Coding,
-    wire: &[u8],
-    max_bytes: usize,
-) -> Result<Cow<'_, [u8]>, ErrorCode> {
+pub fn decode(coding: Coding, wire: &[u8], max_bytes: usize) -> Result<Cow<'_, [u8]>, ErrorCode> {
     match coding {
         Coding::Identity => Ok(Cow::Borrowed(wire)),
         Coding::Gzip => {

@@ -21,6 +21,7 @@ mod stored_headers;
 mod verification;
 
 pub use answer::Answer;
+pub use body::{Coding, coding as content_coding, decode as decode_body};
 pub use clock::Clock;
 pub use dedupe::{DedupeRule, InvalidDedupeRule};
 pub use directory::DirectoryLimits;
