@@ -32,6 +32,9 @@ pub enum StoreError {
     /// All connections stayed busy for as long as we wait.
     #[error("no database connection became free in time")]
     AcquireTimeout,
+    /// The database was asked and gave no answer for as long as we wait.
+    #[error("the database did not answer in time")]
+    Silent,
     /// The database could not be reached as it was configured.
     #[error("the database connection is misconfigured")]
     Misconfigured,
@@ -114,7 +117,7 @@ impl StoreError {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Connection(_) | Self::AcquireTimeout => true,
+            Self::Connection(_) | Self::AcquireTimeout | Self::Silent => true,
             Self::Refused(refusal) => refusal.is_transient(),
             _ => false,
         }

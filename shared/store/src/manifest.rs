@@ -208,7 +208,9 @@ impl ManifestError {
         match (self.code, &self.constraint) {
             ("duplicate_name", _) => "it is named twice".to_owned(),
             ("unknown_source", _) => "its source is not in the manifest".to_owned(),
-            ("invalid_filter", _) => "its payload filter is not an SQL/JSON path".to_owned(),
+            ("invalid_filter", _) => {
+                "its payload filter is not an SQL/JSON path without variables".to_owned()
+            }
             ("invalid_retry_policy", _) => {
                 "its retry policy needs schedule_s, jitter, timeout_ms, max_age_s and \
                  give_up_after_identical, each within its limits"

@@ -33,7 +33,7 @@ pub(super) async fn check(
         })
     };
     if let Some(filter) = &subscription.payload_filter {
-        canonical(connection, filter)
+        let text = canonical(connection, filter)
             .await
             .map_err(|error| match error.sqlstate() {
                 // Any complaint about the text itself: syntax, escapes, a regular expression.
@@ -42,6 +42,10 @@ pub(super) async fn check(
                 }
                 _ => error,
             })?;
+        // Nobody gives variables a value, so such a filter would silently match nothing.
+        if names_a_variable(&text) {
+            return Err(refuse("invalid_filter"));
+        }
     }
     if let Some(policy) = &subscription.retry_policy {
         let fits = sqlx::query_scalar!("select hookstead.is_retry_policy($1)", policy)
@@ -60,6 +64,25 @@ async fn canonical(connection: &mut PgConnection, filter: &str) -> Result<String
         .fetch_one(connection)
         .await?;
     Ok(text)
+}
+
+/// Whether a path, as the server writes it, names a variable: `$"name"` outside of texts.
+fn names_a_variable(path: &str) -> bool {
+    let mut in_text = false;
+    let mut before = None;
+    let mut characters = path.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '"' if !in_text && before == Some('$') => return true,
+            '"' => in_text = !in_text,
+            '\\' if in_text => {
+                characters.next();
+            }
+            _ => {}
+        }
+        before = Some(c);
+    }
+    false
 }
 
 pub(super) async fn compare(

@@ -204,6 +204,10 @@ async fn a_manifest_that_cannot_be_applied_is_refused_by_a_code_and_writes_nothi
         ),
         (sub(json!({ "payload_filter": "" })), "invalid_filter"),
         (
+            sub(json!({ "payload_filter": "$.a ? (@ == $limit)" })),
+            "invalid_filter",
+        ),
+        (
             sub(json!({ "retry_policy": { "schedule_s": [1] } })),
             "invalid_retry_policy",
         ),
@@ -220,6 +224,22 @@ async fn a_manifest_that_cannot_be_applied_is_refused_by_a_code_and_writes_nothi
             other => panic!("{code}: {other:?}"),
         }
         assert_eq!(enabled_sources(&mut admin).await.unwrap(), [], "{code}");
+    }
+}
+
+#[tokio::test]
+async fn a_filter_may_hold_what_only_looks_like_a_variable() {
+    let database = hookstead_testkit::database().await;
+    let mut admin = admin(&database).await;
+    for filter in [
+        r#"$.a == "$x""#,
+        r#"$.a == "costs $" && $.b == "c""#,
+        r#"$.a == "\"$" && $."$b" == 1"#,
+        "$[*] ? (@ == $.a)",
+    ] {
+        let mut desired = both();
+        desired.subscriptions[0].payload_filter = Some(filter.to_owned());
+        assert!(plan(&mut admin, &desired).await.is_ok(), "{filter}");
     }
 }
 
