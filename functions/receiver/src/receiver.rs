@@ -176,7 +176,7 @@ impl<P: SecretProvider> Receiver<P> {
             Ok(found) => found,
             Err(_) => match self.directory.known(name.as_str()) {
                 Some(known) => Ok(Some(known)),
-                None => Err(StoreError::AcquireTimeout),
+                None => Err(StoreError::Silent),
             },
         };
         match found {
@@ -266,7 +266,7 @@ impl<P: SecretProvider> Receiver<P> {
         };
         timeout(call.store_time_left, storing)
             .await
-            .unwrap_or(Err(StoreError::AcquireTimeout))
+            .unwrap_or(Err(StoreError::Silent))
             .map_err(|error| store_unavailable("an event could not be stored", &error))
     }
 }

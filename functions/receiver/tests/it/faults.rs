@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use hookstead_receiver::{Limits, Receiver};
 use hookstead_store::{ConnectionLimits, Connections};
-use hookstead_testkit::{Fault, FaultProxy, role};
+use hookstead_testkit::{Fault, FaultProxy, LogCapture, role};
 
 use crate::world::{TestReceiver, World, code, event_id, github, is_duplicate, limits};
 
@@ -123,6 +123,7 @@ async fn reading_the_sources_and_storing_share_the_time_for_the_store() {
     let receiver = behind(&proxy, &world, STORE_TIMEOUT);
     assert_eq!(receiver.handle(github("d-0", b"{}")).await.status, 200);
     proxy.set(Fault::BlackHole);
+    let logs = LogCapture::start();
     // The sources have to be read again.
     world.clock.advance_s(31);
     tokio::time::pause();
@@ -136,6 +137,7 @@ async fn reading_the_sources_and_storing_share_the_time_for_the_store() {
     // Timers have steps of a millisecond.
     let bound = STORE_TIMEOUT + Duration::from_millis(10);
     assert!(waited <= bound, "{waited:?}");
+    assert!(logs.contains("did not answer in time"), "{}", logs.text());
 }
 
 #[tokio::test]
