@@ -10,7 +10,7 @@ use crate::error::{Doing as _, Error};
 
 /// How often it is looked. Far more often than a day begins, because a machine that
 /// slept did not count that time.
-const EVERY: Duration = Duration::from_secs(3_600);
+const EVERY: Duration = Duration::from_secs(600);
 
 /// Days that have partitions, from yesterday on: as many as migrating makes.
 const DAYS: u16 = 17;
@@ -25,7 +25,7 @@ pub(crate) async fn keep(database: Database) {
             let error: &dyn std::error::Error = &error;
             tracing::warn!(
                 error,
-                "the partitions of the days ahead could not be made; it is tried again in an hour"
+                "the partitions of the days ahead could not be made; it is tried again in ten minutes"
             );
         }
     }
