@@ -85,14 +85,7 @@ impl Arguments {
         let path = |path: &PathBuf| quoted(&path.display().to_string());
         let options = [
             ("--manifest", self.other_manifest()),
-            // A query may hold a token.
-            (
-                "--url",
-                self.url.as_ref().map(|url| match url.query() {
-                    None => quoted(url.as_str()),
-                    Some(_) => "URL".to_owned(),
-                }),
-            ),
+            ("--url", self.url.as_ref().map(repeated_url)),
             ("--body", self.body.as_ref().map(path)),
             ("--id", self.id.as_deref().map(quoted)),
             ("--secret", self.secret.as_ref().map(|_| "TEXT".to_owned())),
@@ -257,9 +250,42 @@ fn print(message: &Message, received: &Received, arguments: &Arguments) -> Resul
     Ok(())
 }
 
-/// The address without its query, which may hold a token or a signature.
+/// The address without what may be a secret: its user, its password, its query.
 fn shown_url(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
+    // Only addresses without a host refuse this, and those have no user either.
+    url.set_username("").ok();
+    url.set_password(None).ok();
     url.to_string()
+}
+
+/// The address for a command to copy, where nothing of it may be a secret.
+fn repeated_url(url: &Url) -> String {
+    if shown_url(url) == url.as_str() {
+        quoted(url.as_str())
+    } else {
+        "URL".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_shows_no_password_and_no_token() {
+        let url: Url = "https://u:CANARY@h.test/x?token=CANARY".parse().unwrap();
+        assert_eq!(shown_url(&url), "https://h.test/x");
+        assert_eq!(repeated_url(&url), "URL");
+        let plain: Url = "https://h.test/x".parse().unwrap();
+        assert_eq!(repeated_url(&plain), "https://h.test/x");
+    }
+
+    #[test]
+    fn words_are_quoted_as_a_shell_reads_them() {
+        assert_eq!(quoted("a-b/c.json"), "a-b/c.json");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("it's a"), r"'it'\''s a'");
+    }
 }
