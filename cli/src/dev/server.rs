@@ -11,7 +11,7 @@ use bytes::Bytes;
 use hookstead_domain::ErrorCode;
 use hookstead_receiver::{Answer, InboundRequest, Receiver};
 use hookstead_secrets::SecretProvider;
-use http::header::{HOST, HeaderName, HeaderValue};
+use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Body as _, Incoming};
@@ -138,11 +138,30 @@ async fn answer<H: Handler>(
     local: Option<SocketAddr>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
-    let answer = match read_body(body, max_body_bytes).await {
+    let read = match transfer(&head.headers) {
+        Ok(()) => read_body(body, max_body_bytes).await,
+        Err(code) => Err(code),
+    };
+    let answer = match read {
         Ok(body) => guarded(handler, inbound(&head, body, local)).await,
-        Err(code) => Answer::refused(code),
+        Err(code) => {
+            tracing::info!(
+                error.code = code.as_str(),
+                "a request was refused before its body was read"
+            );
+            Answer::refused(code)
+        }
     };
     Ok(response(answer))
+}
+
+/// Chunks are undone by hyper; another coding for the transfer by nobody.
+fn transfer(headers: &HeaderMap) -> Result<(), ErrorCode> {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    let only_chunked = codings.all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked"));
+    only_chunked
+        .then_some(())
+        .ok_or(ErrorCode::MalformedRequest)
 }
 
 /// The exact bytes of the body; reading ends one byte past the limit.
@@ -281,6 +300,21 @@ mod tests {
             chunked.extend_from_slice(b"0\r\n\r\n");
             let answer = exchange(address, &chunked).await;
             assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_coding_for_the_transfer_that_is_not_undone_is_refused() {
+        with_server(async |address| {
+            for coding in ["gzip, chunked", "gzip\r\ntransfer-encoding: chunked"] {
+                let head = format!("POST / HTTP/1.1\r\nhost: h\r\ntransfer-encoding: {coding}");
+                let request = format!("{head}\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n");
+                let answer = exchange(address, request.as_bytes()).await;
+                assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+                let code = "{\"error\":\"malformed_request\"}";
+                assert!(answer.contains(code), "{answer}");
+            }
         })
         .await;
     }
