@@ -68,6 +68,18 @@ id! {
     /// What one event owes one subscription. See [`DeliveryId::derive`].
     DeliveryId
 }
+id! {
+    /// The token of one lease: fresh and random for each claim.
+    LeaseId
+}
+id! {
+    /// One status report. Repeats of a report keep it.
+    ReportId
+}
+id! {
+    /// One installation, towards the control plane.
+    InstanceId
+}
 
 impl EventId {
     /// Makes an id from the time of receipt in Unix milliseconds and ten random bytes.

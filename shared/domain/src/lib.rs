@@ -9,16 +9,25 @@ mod error_class;
 mod error_code;
 mod event_type;
 mod id;
+mod jitter;
+mod lease;
 mod reason;
 mod retry_after;
+mod retry_policy;
 mod source_name;
 
 pub use error_class::{ErrorClass, FailureKind, UnknownErrorClass};
 pub use error_code::ErrorCode;
 pub use event_type::{EventTypePattern, InvalidPattern};
-pub use id::{DeliveryId, EventId, SourceId, SubscriptionId};
+pub use id::{DeliveryId, EventId, InstanceId, LeaseId, ReportId, SourceId, SubscriptionId};
+pub use jitter::Jitter;
+pub use lease::{LEASE_MARGIN_MS, Lease, LeaseTooLong, MAX_LOST_LEASES, lease_length};
 pub use reason::{CancelReason, DeadLetterReason, InvalidReasonCode, ReasonCode};
 pub use retry_after::{MAX_RETRY_AFTER_S, RETRY_AFTER, retry_after};
+pub use retry_policy::{
+    InvalidRetryPolicy, MAX_AGE_S, MAX_GIVE_UP_AFTER, MAX_RETRIES, MAX_TIMEOUT_MS, MAX_WAIT_S,
+    RetryPolicy,
+};
 pub use source_name::{InvalidSourceName, SourceName};
 
 /// A moment, with its offset. Always an argument: nothing here reads a clock.

@@ -1,0 +1,5 @@
+//! The rules from outside: against the database's own text, and over whole lives of deliveries.
+#![allow(clippy::unwrap_used)]
+
+mod migrations;
+mod retry_policy;
