@@ -8,9 +8,11 @@
 mod error_class;
 mod error_code;
 mod event_type;
+mod http_answer;
 mod id;
 mod jitter;
 mod lease;
+mod outcome;
 mod reason;
 mod retry_after;
 mod retry_policy;
@@ -19,9 +21,11 @@ mod source_name;
 pub use error_class::{ErrorClass, FailureKind, UnknownErrorClass};
 pub use error_code::ErrorCode;
 pub use event_type::{EventTypePattern, InvalidPattern};
+pub use http_answer::{HttpAnswer, OUTCOME_HEADER, STATUSES};
 pub use id::{DeliveryId, EventId, InstanceId, LeaseId, ReportId, SourceId, SubscriptionId};
 pub use jitter::Jitter;
 pub use lease::{LEASE_MARGIN_MS, Lease, LeaseTooLong, MAX_LOST_LEASES, lease_length};
+pub use outcome::{FailureKey, Outcome, identical_in_a_row};
 pub use reason::{CancelReason, DeadLetterReason, InvalidReasonCode, ReasonCode};
 pub use retry_after::{MAX_RETRY_AFTER_S, RETRY_AFTER, retry_after};
 pub use retry_policy::{
