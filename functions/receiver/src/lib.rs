@@ -14,6 +14,7 @@ mod dedupe;
 mod directory;
 mod event;
 pub mod http_api;
+pub mod logs;
 mod receiver;
 mod rejection;
 mod request;

@@ -1,7 +1,7 @@
 //! The receiver Lambda: reads its configuration, builds its clients once, and runs.
 
 use hookstead_receiver::config::Config;
-use hookstead_receiver::{Clock, Limits, Receiver, http_api};
+use hookstead_receiver::{Clock, Limits, Receiver, http_api, logs};
 use hookstead_secrets::LocalSecrets;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 
@@ -10,7 +10,7 @@ const REQUESTS_AT_ONCE: usize = 1;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    lambda_runtime::tracing::init_default_subscriber();
+    logs::start();
     let config = Config::read(|name| std::env::var(name).ok())?;
     let secrets = LocalSecrets::new(&config.secrets_dir);
     let connections = config.connections(REQUESTS_AT_ONCE)?;
