@@ -7,6 +7,10 @@
 //! a control character in a header, and the sender sees a 500 for either.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -25,10 +29,21 @@ pub async fn answer<P: SecretProvider>(
     event: HttpApiEvent,
 ) -> HttpApiAnswer {
     let answer = match event.into_request() {
-        Ok(request) => receiver.handle(request).await,
+        Ok(request) => guarded(receiver.handle(request)).await,
         Err(code) => Answer::refused(code),
     };
     answer.into()
+}
+
+/// A panic becomes the 500 that is documented. The runtime would answer with the
+/// panic's text, which may quote what was being handled.
+async fn guarded(answering: impl Future<Output = Answer>) -> Answer {
+    let mut answering = pin!(answering);
+    poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(context)));
+        polled.unwrap_or_else(|_| Poll::Ready(Answer::refused(ErrorCode::Internal)))
+    })
+    .await
 }
 
 /// The event of one HTTP request. Fields that the receiver does not use are skipped.

@@ -3,9 +3,11 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hookstead_receiver::http_api::{self, HttpApiEvent};
+use hookstead_receiver::{Clock, Receiver};
+use hookstead_store::{ConnectionLimits, Connections};
 use serde_json::{Value, json};
 
-use crate::world::{KEY, World, hmac_hex};
+use crate::world::{KEY, World, hmac_hex, limits};
 
 /// An HTTP API event (payload format 2.0) for a GitHub delivery.
 fn event(id: &str, body: &[u8]) -> Value {
@@ -165,4 +167,19 @@ async fn an_answer_has_the_shape_that_the_gateway_takes() {
     assert_eq!(stored["isBase64Encoded"], json!(false));
     assert_eq!(stored["headers"]["content-type"], json!("application/json"));
     assert!(stored["body"].is_string());
+}
+
+#[tokio::test]
+async fn a_panic_is_the_documented_500_and_says_nothing() {
+    let world = World::github().await;
+    let connections =
+        Connections::from_url(&world.database.url(), ConnectionLimits::default()).unwrap();
+    let clock = Clock::from_fn(|| panic!("CANARY"));
+    let receiver = Receiver::new(connections, world.secrets.clone(), clock, limits(), None);
+    let event: HttpApiEvent = serde_json::from_value(event("d-1", b"{}")).unwrap();
+    let answer = http_api::answer(&receiver, event).await;
+    let answer = serde_json::to_value(answer).unwrap();
+    assert_eq!(answer["statusCode"], 500);
+    assert_eq!(answer["body"], "{\"error\":\"internal\"}");
+    assert!(!answer.to_string().contains("CANARY"));
 }
