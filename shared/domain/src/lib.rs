@@ -5,6 +5,7 @@
 //! its inputs alone. All other crates may depend on this one; it depends on none
 //! of them.
 
+mod delivery;
 mod error_class;
 mod error_code;
 mod event_type;
@@ -18,6 +19,10 @@ mod retry_after;
 mod retry_policy;
 mod source_name;
 
+pub use delivery::{
+    CancelRefused, Claim, ClaimRefused, DEFER_WAIT_S, Delivery, Finish, LeaseLost,
+    MIN_DEFER_WAIT_S, Move, NotOver, ReapRefused, State, StateName, TRANSITIONS, Terms, Transition,
+};
 pub use error_class::{ErrorClass, FailureKind, UnknownErrorClass};
 pub use error_code::ErrorCode;
 pub use event_type::{EventTypePattern, InvalidPattern};

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use hookstead_domain::{
-    MAX_AGE_S, MAX_GIVE_UP_AFTER, MAX_RETRIES, MAX_TIMEOUT_MS, MAX_WAIT_S, RetryPolicy,
+    ErrorClass, MAX_AGE_S, MAX_GIVE_UP_AFTER, MAX_RETRIES, MAX_TIMEOUT_MS, MAX_WAIT_S, Outcome,
+    ReasonCode, RetryPolicy, STATUSES, StateName,
 };
 
 fn migration(name: &str) -> String {
@@ -39,4 +40,71 @@ fn the_limits_of_a_policy_are_those_of_the_database() {
     ] {
         assert!(function.contains(&rule), "{rule}");
     }
+}
+
+/// The words of the first list after `start`, as in `check (state in ('a', 'b'))`.
+fn words<'a>(sql: &'a str, start: &str) -> Vec<&'a str> {
+    let (_, list) = sql.split_once(start).unwrap();
+    let (list, _) = list.split_once(')').unwrap();
+    list.split(',')
+        .map(|word| word.trim().trim_matches('\''))
+        .collect()
+}
+
+#[test]
+fn the_states_are_those_of_the_database() {
+    let sql = migration("0005_deliveries.sql");
+    let names = |terminal| {
+        let all = StateName::ALL.into_iter();
+        let some = all.filter(move |state| state.is_terminal() == terminal);
+        some.map(StateName::as_str).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        words(&sql, "live_deliveries_state_known check (state in ("),
+        names(false)
+    );
+    assert_eq!(
+        words(&sql, "done_deliveries_state_known check (state in ("),
+        names(true)
+    );
+}
+
+#[test]
+fn the_outcomes_of_attempts_are_those_of_the_database() {
+    let sql = migration("0005_deliveries.sql");
+    let reason = ReasonCode::CONSUMER_SKIPPED;
+    let error = ErrorClass::Internal;
+    let outcomes = [
+        Outcome::Success,
+        Outcome::Skip {
+            reason: reason.clone(),
+        },
+        Outcome::Defer { reason, wait: None },
+        Outcome::Retry { error, wait: None },
+        Outcome::Fail { error },
+    ];
+    let codes = outcomes.each_ref().map(Outcome::as_str);
+    assert_eq!(
+        words(&sql, "attempts_outcome_known check (outcome in ("),
+        codes
+    );
+    // Whatever must have a class of error has one, and nothing else has.
+    let without = words(&sql, "attempts_error_class_given check (outcome in (");
+    for outcome in &outcomes {
+        assert_eq!(
+            outcome.error().is_none(),
+            without.contains(&outcome.as_str())
+        );
+    }
+}
+
+#[test]
+fn the_statuses_that_can_be_recorded_are_those_of_the_database() {
+    let sql = migration("0005_deliveries.sql");
+    let range = format!(
+        "status_code between {} and {}",
+        STATUSES.start(),
+        STATUSES.end()
+    );
+    assert!(sql.contains(&range));
 }
