@@ -6,6 +6,7 @@
 //! of them.
 
 mod delivery;
+mod envelope;
 mod error_class;
 mod error_code;
 mod event_type;
@@ -15,6 +16,7 @@ mod jitter;
 mod lease;
 mod outcome;
 mod reason;
+mod report;
 mod retry_after;
 mod retry_policy;
 mod source_name;
@@ -23,6 +25,7 @@ pub use delivery::{
     CancelRefused, Claim, ClaimRefused, DEFER_WAIT_S, Delivery, Finish, LeaseLost,
     MIN_DEFER_WAIT_S, Move, NotOver, ReapRefused, State, StateName, TRANSITIONS, Terms, Transition,
 };
+pub use envelope::{Attribute, Envelope, SPEC_VERSION};
 pub use error_class::{ErrorClass, FailureKind, UnknownErrorClass};
 pub use error_code::ErrorCode;
 pub use event_type::{EventTypePattern, InvalidPattern};
@@ -32,6 +35,7 @@ pub use jitter::Jitter;
 pub use lease::{LEASE_MARGIN_MS, Lease, LeaseTooLong, MAX_LOST_LEASES, lease_length};
 pub use outcome::{FailureKey, Outcome, identical_in_a_row};
 pub use reason::{CancelReason, DeadLetterReason, InvalidReasonCode, ReasonCode};
+pub use report::{REPORT_SCHEMA_VERSION, Report, ReportStatus, ReportSubject};
 pub use retry_after::{MAX_RETRY_AFTER_S, RETRY_AFTER, retry_after};
 pub use retry_policy::{
     InvalidRetryPolicy, MAX_AGE_S, MAX_GIVE_UP_AFTER, MAX_RETRIES, MAX_TIMEOUT_MS, MAX_WAIT_S,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hookstead_domain::{
     ErrorClass, MAX_AGE_S, MAX_GIVE_UP_AFTER, MAX_RETRIES, MAX_TIMEOUT_MS, MAX_WAIT_S, Outcome,
-    ReasonCode, RetryPolicy, STATUSES, StateName,
+    ReasonCode, ReportStatus, RetryPolicy, STATUSES, StateName,
 };
 
 fn migration(name: &str) -> String {
@@ -107,4 +107,14 @@ fn the_statuses_that_can_be_recorded_are_those_of_the_database() {
         STATUSES.end()
     );
     assert!(sql.contains(&range));
+}
+
+#[test]
+fn the_statuses_of_reports_are_those_of_the_database() {
+    let sql = migration("0006_outboxes.sql");
+    let statuses = ReportStatus::ALL.map(ReportStatus::as_str);
+    assert_eq!(
+        words(&sql, "reports_status_known check (status in ("),
+        statuses
+    );
 }
