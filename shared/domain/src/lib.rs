@@ -6,6 +6,7 @@
 //! of them.
 
 mod delivery;
+mod docs;
 mod envelope;
 mod error_class;
 mod error_code;
@@ -25,6 +26,7 @@ pub use delivery::{
     CancelRefused, Claim, ClaimRefused, DEFER_WAIT_S, Delivery, Finish, LeaseLost,
     MIN_DEFER_WAIT_S, Move, NotOver, ReapRefused, State, StateName, TRANSITIONS, Terms, Transition,
 };
+pub use docs::{retries_page, states_page};
 pub use envelope::{Attribute, Envelope, SPEC_VERSION};
 pub use error_class::{ErrorClass, FailureKind, UnknownErrorClass};
 pub use error_code::ErrorCode;

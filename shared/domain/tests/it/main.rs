@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod delivery;
+mod docs;
 mod lives;
 mod migrations;
 mod retry_policy;
