@@ -148,6 +148,12 @@ impl StateName {
         }
     }
 
+    /// The state of this name.
+    #[must_use]
+    pub fn from_code(code: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == code)
+    }
+
     /// Whether a delivery in this state is over.
     #[must_use]
     pub const fn is_terminal(self) -> bool {

@@ -221,6 +221,24 @@ fn no_attempt_is_made_after_the_greatest_age() {
 }
 
 #[test]
+fn out_07_three_attempts_are_three_and_then_it_ends() {
+    let policy = policy(
+        r#"{"schedule_s":[1,1],"jitter":0,"timeout_ms":1000,"max_age_s":60,"give_up_after_identical":null}"#,
+    );
+    let mut delivery = Delivery::new(&policy, NOW);
+    for attempt in 1..=3 {
+        assert!(!delivery.is_over());
+        delivery = delivery.claim(&next_claim(&delivery, 1, NOW)).unwrap();
+        assert_eq!(delivery.attempt_count, attempt);
+        delivery = finished(&delivery, &failed(ErrorClass::ClientError), &policy);
+    }
+    assert_eq!(
+        delivery.state,
+        State::DeadLetter(DeadLetterReason::BudgetSpent)
+    );
+}
+
+#[test]
 fn a_deferral_costs_no_attempt_and_no_wait_of_the_schedule() {
     let policy = RetryPolicy::default();
     let defer = |wait| Outcome::Defer {

@@ -70,6 +70,14 @@ fn the_states_are_those_of_the_database() {
 }
 
 #[test]
+fn a_state_is_read_by_its_name() {
+    for state in StateName::ALL {
+        assert_eq!(StateName::from_code(state.as_str()), Some(state));
+    }
+    assert_eq!(StateName::from_code("failed"), None);
+}
+
+#[test]
 fn the_outcomes_of_attempts_are_those_of_the_database() {
     let sql = migration("0005_deliveries.sql");
     let reason = ReasonCode::CONSUMER_SKIPPED;
