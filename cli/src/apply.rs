@@ -1,5 +1,6 @@
 //! `hookstead apply`: the manifest becomes the configuration in the database.
 
+use hookstead_domain::RetryPolicy;
 use hookstead_store::{
     Action, Change, Desired, DesiredSource, DesiredSubscription, ManifestError, Plan, StoreError,
     Subject,
@@ -225,15 +226,26 @@ fn retry_policy(retry: &Retry) -> Option<Value> {
     if *retry == Retry::default() {
         return None;
     }
-    // The database's own default, which it only applies as a whole. A test compares the two.
-    let schedule_s = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
-    Some(json!({
-        "schedule_s": retry.schedule_s.clone().unwrap_or_else(|| schedule_s.to_vec()),
-        "jitter": retry.jitter.unwrap_or(0.2),
-        "timeout_ms": retry.timeout_ms.unwrap_or(15_000),
-        "max_age_s": retry.max_age_s.unwrap_or(432_000),
-        "give_up_after_identical": retry.give_up_after_identical.unwrap_or(5),
-    }))
+    let mut policy = serde_json::to_value(RetryPolicy::default()).unwrap_or_default();
+    let overrides = [
+        (
+            "schedule_s",
+            retry.schedule_s.as_ref().map(|waits| json!(waits)),
+        ),
+        ("jitter", retry.jitter.map(|share| json!(share))),
+        ("timeout_ms", retry.timeout_ms.map(|ms| json!(ms))),
+        ("max_age_s", retry.max_age_s.map(|age| json!(age))),
+        (
+            "give_up_after_identical",
+            retry.give_up_after_identical.map(|count| json!(count)),
+        ),
+    ];
+    for (field, value) in overrides {
+        if let Some(value) = value {
+            policy[field] = value;
+        }
+    }
+    Some(policy)
 }
 
 fn print(plan: &Plan, only_plan: bool) -> Result<(), Error> {

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use hookstead_domain::{EventTypePattern, SourceName};
+use hookstead_domain::{
+    EventTypePattern, MAX_AGE_S, MAX_GIVE_UP_AFTER, MAX_RETRIES, MAX_TIMEOUT_MS, MAX_WAIT_S,
+    SourceName,
+};
 use serde::Serialize;
 use toml::Spanned;
 use toml::de::DeTable;
@@ -11,11 +14,8 @@ use super::fields::{Fields, Text};
 use super::problem::Problems;
 use super::source::{patterns, short, value};
 
-/// Most retries of one schedule; the database's own limit.
-const MAX_RETRIES: usize = 50;
-
-/// Longest single wait: 30 days.
-const MAX_WAIT_S: u32 = 2_592_000;
+/// Most deliveries per second of one subscription; the database's own limit.
+const MAX_RATE_PER_S: u64 = 100_000;
 
 /// Where events go.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -98,7 +98,7 @@ pub(super) fn read<'t>(
     let retry = fields.table("retry");
     let tenant = fields.parse("tenant", "out_of_range", short(128));
     let schema_version = fields.parse("schema_version", "out_of_range", short(64));
-    let rate_limit_per_s = bounded(&mut fields, "rate_limit_per_s", 1, 100_000);
+    let rate_limit_per_s = bounded(&mut fields, "rate_limit_per_s", MAX_RATE_PER_S);
     let enabled = fields.take::<bool>("enabled", "true or false");
     fields.finish();
     let shown = name.as_ref().map_or_else(
@@ -181,7 +181,10 @@ fn retry_of(mut fields: Fields<'_, '_>) -> Retry {
                 format!("holds at most {MAX_RETRIES}"),
             );
         }
-        if schedule.iter().any(|&wait_s| wait_s > MAX_WAIT_S) {
+        if schedule
+            .iter()
+            .any(|&wait_s| u64::from(wait_s) > MAX_WAIT_S)
+        {
             let message = format!("no wait is longer than {MAX_WAIT_S} (30 days)");
             fields.problem("schedule_s", *line, "out_of_range", message);
         }
@@ -195,22 +198,23 @@ fn retry_of(mut fields: Fields<'_, '_>) -> Retry {
     let retry = Retry {
         schedule_s: value(schedule),
         jitter: value(jitter),
-        timeout_ms: bounded(&mut fields, "timeout_ms", 1, 900_000),
-        max_age_s: bounded(&mut fields, "max_age_s", 1, 31_536_000),
-        give_up_after_identical: bounded(&mut fields, "give_up_after_identical", 1, 51),
+        timeout_ms: bounded(&mut fields, "timeout_ms", MAX_TIMEOUT_MS),
+        max_age_s: bounded(&mut fields, "max_age_s", MAX_AGE_S),
+        give_up_after_identical: bounded(&mut fields, "give_up_after_identical", MAX_GIVE_UP_AFTER),
     };
     fields.finish();
     retry
 }
 
-fn bounded(fields: &mut Fields<'_, '_>, field: &'static str, min: u32, max: u32) -> Option<u32> {
+/// A whole number from 1 to `max`.
+fn bounded(fields: &mut Fields<'_, '_>, field: &'static str, max: u64) -> Option<u32> {
     let (line, number) = fields.take::<u32>(field, "a whole number")?;
-    if !(min..=max).contains(&number) {
+    if !(1..=max).contains(&u64::from(number)) {
         fields.problem(
             field,
             line,
             "out_of_range",
-            format!("is a number from {min} to {max}"),
+            format!("is a number from 1 to {max}"),
         );
         return None;
     }
