@@ -15,9 +15,9 @@ const HARD_MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 /// Default of `HOOKSTEAD_STORE_TIMEOUT_MS`. Most providers wait 3 s or more.
 const DEFAULT_STORE_TIMEOUT_MS: u64 = 2_500;
 
-/// Share of the store's time, in percent, after which a connection that was used
-/// before is taken for dead. The rest is for opening another and trying again.
-const REUSED_TIMEOUT_PERCENT: u32 = 40;
+/// Share of the store's time, in percent, after which a connection that was idle for
+/// long is taken for dead. The rest is for opening another and trying again.
+const SUSPECT_TIMEOUT_PERCENT: u32 = 40;
 
 /// What the receiver needs to know of its surroundings.
 #[derive(Clone)]
@@ -98,7 +98,8 @@ impl Config {
             slots,
             acquire_timeout: self.store_timeout,
             connect_timeout: self.store_timeout,
-            reused_timeout: self.store_timeout * REUSED_TIMEOUT_PERCENT / 100,
+            suspect_timeout: self.store_timeout * SUSPECT_TIMEOUT_PERCENT / 100,
+            ..ConnectionLimits::default()
         };
         Connections::from_url(&self.database_url, limits)
     }

@@ -12,7 +12,7 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection};
@@ -62,10 +62,14 @@ pub struct ConnectionLimits {
     pub acquire_timeout: Duration,
     /// How long opening one may take, credentials included.
     pub connect_timeout: Duration,
-    /// How long an operation on a connection that was used before may take before
-    /// it is taken for dead and the operation repeated on a fresh one. The link to
-    /// a thawed environment may have died without a word.
-    pub reused_timeout: Duration,
+    /// Time without use after which a connection may have died without a word: the
+    /// environment may have been frozen meanwhile.
+    pub suspect_after: Duration,
+    /// How long an operation on such a connection may take before the connection is
+    /// taken for dead and the operation repeated on a fresh one. A connection in
+    /// steady use is never suspected: a server that is merely slow must not get
+    /// every statement twice.
+    pub suspect_timeout: Duration,
 }
 
 impl Default for ConnectionLimits {
@@ -78,7 +82,8 @@ impl Default for ConnectionLimits {
             slots: 1,
             acquire_timeout: Duration::from_secs(3),
             connect_timeout: Duration::from_secs(3),
-            reused_timeout: Duration::from_secs(2),
+            suspect_after: Duration::from_secs(10),
+            suspect_timeout: Duration::from_secs(2),
         }
     }
 }
@@ -94,7 +99,13 @@ struct Shared {
     limits: ConnectionLimits,
     free: Semaphore,
     /// Open and unused, last used last: the most recent one is the likeliest to live.
-    idle: Mutex<Vec<PgConnection>>,
+    idle: Mutex<Vec<Idle>>,
+}
+
+struct Idle {
+    connection: PgConnection,
+    /// By the wall clock: the monotonic one may stand still in a frozen environment.
+    since: SystemTime,
 }
 
 impl std::fmt::Debug for Connections {
@@ -138,9 +149,9 @@ impl Connections {
     pub async fn run<O: Operation>(&self, operation: &O) -> Result<O::Output, StoreError> {
         let _slot = self.acquire().await?;
         let first = match self.take_idle() {
-            Some(connection) => {
-                let limit = self.shared.limits.reused_timeout;
-                self.use_once(connection, Some(limit), operation).await
+            Some(idle) => {
+                let limit = self.suspicion(idle.since);
+                self.use_once(idle.connection, limit, operation).await
             }
             // One that does not even open is not tried again: the caller's time is short.
             None => self.use_once(self.open().await?, None, operation).await,
@@ -197,8 +208,16 @@ impl Connections {
             .unwrap_or(Err(StoreError::Connection(ConnectionFault::ConnectTimeout)))
     }
 
-    fn take_idle(&self) -> Option<PgConnection> {
+    fn take_idle(&self) -> Option<Idle> {
         self.idle().pop()
+    }
+
+    /// How long to wait for a connection that was last used at `since`; `None` for as
+    /// long as the caller does.
+    fn suspicion(&self, since: SystemTime) -> Option<Duration> {
+        // A clock that was set back says nothing about the age; suspect the connection.
+        let age = since.elapsed().unwrap_or(Duration::MAX);
+        (age >= self.shared.limits.suspect_after).then_some(self.shared.limits.suspect_timeout)
     }
 
     /// Keeps a connection whose state is known to be good, closes any other.
@@ -210,11 +229,14 @@ impl Connections {
             Err(_) => false,
         };
         if keep {
-            self.idle().push(connection);
+            self.idle().push(Idle {
+                connection,
+                since: SystemTime::now(),
+            });
         }
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<PgConnection>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Idle>> {
         // Only pushes and pops happen under the lock; a poisoned one is still whole.
         self.shared
             .idle

@@ -21,7 +21,8 @@ fn limits(slots: usize) -> ConnectionLimits {
         slots,
         acquire_timeout: PATIENT,
         connect_timeout: PATIENT,
-        reused_timeout: PATIENT,
+        suspect_after: PATIENT,
+        suspect_timeout: PATIENT,
     }
 }
 
@@ -83,7 +84,8 @@ async fn inf_06_a_connection_the_server_ended_costs_one_retry_and_no_event() {
 async fn inf_06_a_silent_connection_is_given_up_and_the_event_stored_on_a_fresh_one() {
     let mut fixture = fixture().await;
     let short = ConnectionLimits {
-        reused_timeout: Duration::from_millis(50),
+        suspect_after: Duration::ZERO,
+        suspect_timeout: Duration::from_millis(50),
         ..limits(1)
     };
     let (proxy, connections) = proxied(&fixture, short).await;
@@ -103,6 +105,25 @@ async fn inf_06_a_silent_connection_is_given_up_and_the_event_stored_on_a_fresh_
         assert!(error.is_transient());
         store(&fixture, &connections, "evt_2").await.unwrap();
     }
+    assert_eq!(fixture.counts().await, (2, 2, 0));
+}
+
+#[tokio::test]
+async fn a_slow_answer_on_a_connection_in_use_is_waited_for_and_not_asked_for_twice() {
+    let mut fixture = fixture().await;
+    let steady = ConnectionLimits {
+        suspect_timeout: Duration::ZERO,
+        ..limits(1)
+    };
+    let (proxy, connections) = proxied(&fixture, steady).await;
+    store(&fixture, &connections, "evt_1").await.unwrap();
+    let before = proxy.round_trips();
+    proxy.set(Fault::Delay(Duration::from_millis(20)));
+    assert_eq!(
+        store(&fixture, &connections, "evt_2").await.unwrap(),
+        Ingested::Stored { deliveries: 0 }
+    );
+    assert_eq!((proxy.round_trips() - before, proxy.accepted()), (1, 1));
     assert_eq!(fixture.counts().await, (2, 2, 0));
 }
 

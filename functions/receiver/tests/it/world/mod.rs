@@ -207,7 +207,7 @@ pub(crate) fn receiver(
             slots,
             acquire_timeout: Duration::from_secs(20),
             connect_timeout: Duration::from_secs(20),
-            reused_timeout: Duration::from_secs(20),
+            ..ConnectionLimits::default()
         },
     )
     .unwrap();
