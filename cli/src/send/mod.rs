@@ -4,7 +4,9 @@ mod target;
 
 use std::path::PathBuf;
 
-use hookstead_signing::{Headers, SignInput, sample, sign};
+use hookstead_signing::{
+    Candidate, Extracted, Headers, Request, SignInput, Signed, extract, sample, sign, verify,
+};
 use serde_json::json;
 use time::OffsetDateTime;
 use url::Url;
@@ -119,7 +121,8 @@ fn quoted(word: &str) -> String {
 struct Message {
     request: RawRequest,
     url: Url,
-    id: String,
+    /// The event's own id, where the receiver finds one.
+    id: Option<String>,
     event_type: String,
     source_name: Option<String>,
 }
@@ -149,6 +152,7 @@ fn message(arguments: &Arguments, target: &Target) -> Result<Message, Error> {
     };
     let signed = sign(&target.scheme, &target.secret, &input)
         .map_err(|error| Error::usage("cannot_sign", error.to_string()))?;
+    let read = read_back(target, &signed, now);
     let mut url = target.url.clone();
     // Some schemes put the signature into the query.
     if signed.url != target.signed_url {
@@ -162,10 +166,29 @@ fn message(arguments: &Arguments, target: &Target) -> Result<Message, Error> {
     Ok(Message {
         request: request(&url, &signed.headers, body),
         url,
-        id,
-        event_type: sample.event_type,
+        id: read.event_id,
+        event_type: read.event_type.unwrap_or(sample.event_type),
         source_name: target.source_name.clone(),
     })
+}
+
+/// What the receiver will read from the request: a body of the user's own has an id and
+/// a type of its own.
+fn read_back(target: &Target, signed: &Signed, now: OffsetDateTime) -> Extracted {
+    let request = Request {
+        method: "POST",
+        url: &signed.url,
+        headers: &signed.headers,
+        body: &signed.body,
+        decoded_body: None,
+    };
+    let candidate = Candidate {
+        label: "current",
+        secret: &target.secret,
+    };
+    verify(&target.scheme, &request, &[candidate], now, None)
+        .map(|verified| extract(&target.scheme, &request, &verified))
+        .unwrap_or_default()
 }
 
 fn request(url: &Url, signed: &Headers, body: Vec<u8>) -> RawRequest {
@@ -217,7 +240,8 @@ fn print_json(message: &Message, received: &Received) -> Result<(), Error> {
 }
 
 fn print(message: &Message, received: &Received, arguments: &Arguments) -> Result<(), Error> {
-    let (url, id, event_type) = (shown_url(&message.url), &message.id, &message.event_type);
+    let (url, event_type) = (shown_url(&message.url), &message.event_type);
+    let id = message.id.as_deref().unwrap_or("(no id)");
     let bytes = message.request.body.len();
     let sent = format!("POST {url}  {event_type}  {id}  {bytes} bytes");
     output::line(&printable(&sent))?;

@@ -1,5 +1,7 @@
 //! The first minutes with the command, from the first start to the second.
 
+use serde_json::json;
+
 use crate::support::{Dev, Project, event_id, exchange, is_refused, postgres_port};
 
 fn events(project: &Project) -> Vec<serde_json::Value> {
@@ -144,6 +146,26 @@ fn every_source_of_the_example_takes_its_sample() {
         .run(&["events", "--type", "pu*", "--since", "1h", "--json"])
         .json();
     assert_eq!(pushes.as_array().unwrap().len(), 1);
+    assert!(dev.stop("-INT").success());
+}
+
+#[test]
+fn send_names_the_id_and_the_type_of_a_body_of_the_users_own() {
+    let project = Project::example();
+    project.write("named.json", br#"{"id":"evt_mine","type":"charge.failed"}"#);
+    project.write("nameless.json", br#"{"type":"charge.failed"}"#);
+    let dev = Dev::start(&project);
+    let named = project
+        .run(&["send", "stripe", "--body", "named.json", "--json"])
+        .json();
+    assert_eq!(
+        (&named["id"], &named["type"]),
+        (&json!("evt_mine"), &json!("charge.failed"))
+    );
+    let nameless = project
+        .run(&["send", "stripe", "--body", "nameless.json", "--json"])
+        .json();
+    assert_eq!(nameless["id"], json!(null));
     assert!(dev.stop("-INT").success());
 }
 
