@@ -1,7 +1,7 @@
 //! `hookstead events list`.
 
-use hookstead_domain::EventId;
-use hookstead_store::{EventFilter, EventSummary, list_events};
+use hookstead_domain::{EventId, SourceName};
+use hookstead_store::{EventFilter, EventSummary, list_events, source_by_name};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
@@ -51,6 +51,19 @@ pub(super) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     let events = list_events(&mut connection, &filter)
         .await
         .doing("cannot read the events")?;
+    // An empty list is an answer; a name that nobody has is a mistake.
+    if let (Some(name), true) = (&filter.source, events.is_empty()) {
+        let source = match name.parse::<SourceName>() {
+            Ok(name) => source_by_name(&mut connection, &name)
+                .await
+                .doing("cannot read the sources")?,
+            Err(_) => None,
+        };
+        if source.is_none() {
+            let message = format!("there is no source \"{name}\" in the database");
+            return Err(Error::usage("unknown_source", message));
+        }
+    }
     if arguments.json {
         output::json(&events)?;
     } else if events.is_empty() {

@@ -150,7 +150,7 @@ fn every_source_of_the_example_takes_its_sample() {
 }
 
 #[test]
-fn send_names_the_id_and_the_type_of_a_body_of_the_users_own() {
+fn send_and_events_name_what_is_there_and_what_is_not() {
     let project = Project::example();
     project.write("named.json", br#"{"id":"evt_mine","type":"charge.failed"}"#);
     project.write("nameless.json", br#"{"type":"charge.failed"}"#);
@@ -166,6 +166,10 @@ fn send_names_the_id_and_the_type_of_a_body_of_the_users_own() {
         .run(&["send", "stripe", "--body", "nameless.json", "--json"])
         .json();
     assert_eq!(nameless["id"], json!(null));
+    let typo = project.run(&["events", "--source", "strpie"]);
+    assert_eq!(typo.code, 2);
+    assert!(typo.err.contains("unknown_source"), "{}", typo.err);
+    assert_eq!(project.run(&["events", "--source", "github"]).code, 0);
     assert!(dev.stop("-INT").success());
 }
 
