@@ -7,29 +7,6 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::reason::Reason;
 use crate::view::View;
 
-/// What JavaScript's `encodeURI` leaves alone beside letters and digits.
-const URI: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b';')
-    .remove(b',')
-    .remove(b'/')
-    .remove(b'?')
-    .remove(b':')
-    .remove(b'@')
-    .remove(b'&')
-    .remove(b'=')
-    .remove(b'+')
-    .remove(b'$')
-    .remove(b'-')
-    .remove(b'_')
-    .remove(b'.')
-    .remove(b'!')
-    .remove(b'~')
-    .remove(b'*')
-    .remove(b'\'')
-    .remove(b'(')
-    .remove(b')')
-    .remove(b'#');
-
 /// What Node's `querystring.escape` leaves alone beside letters and digits.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
@@ -41,6 +18,20 @@ const QUERY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'\'')
     .remove(b'(')
     .remove(b')');
+
+/// What JavaScript's `encodeURI` leaves alone: the same, and what separates parts of an address.
+const URI: &AsciiSet = &QUERY
+    .remove(b';')
+    .remove(b',')
+    .remove(b'/')
+    .remove(b'?')
+    .remove(b':')
+    .remove(b'@')
+    .remove(b'&')
+    .remove(b'=')
+    .remove(b'+')
+    .remove(b'$')
+    .remove(b'#');
 
 const SIGNED_HEADERS: &str = "x-contentful-signed-headers";
 const TIMESTAMP: &str = "x-contentful-timestamp";
