@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use hookstead_domain::EventTypePattern;
+use hookstead_domain::{EventTypePattern, is_recent};
 use hookstead_signing::Scheme;
 use hookstead_store::{SourceRecord, StoreError};
 
@@ -97,10 +97,7 @@ struct Snapshot {
 
 impl Snapshot {
     fn is_younger_than(&self, limit: Duration, now: OffsetDateTime) -> bool {
-        self.read_at.is_some_and(|at| {
-            let age = now - at;
-            !age.is_negative() && age < limit
-        })
+        self.read_at.is_some_and(|at| is_recent(at, limit, now))
     }
 }
 

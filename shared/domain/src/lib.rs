@@ -5,6 +5,7 @@
 //! its inputs alone. All other crates may depend on this one; it depends on none
 //! of them.
 
+mod age;
 mod delivery;
 mod docs;
 mod envelope;
@@ -22,6 +23,7 @@ mod retry_after;
 mod retry_policy;
 mod source_name;
 
+pub use age::is_recent;
 pub use delivery::{
     CancelRefused, Claim, ClaimRefused, DEFER_WAIT_S, Delivery, Finish, LeaseLost,
     MIN_DEFER_WAIT_S, Move, NotOver, ReapRefused, State, StateName, TRANSITIONS, Terms, Transition,

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hookstead_domain::is_recent;
 use hookstead_signing::Secret;
 use time::{Duration, OffsetDateTime};
 use tokio::sync::Mutex as AsyncMutex;
@@ -67,12 +68,6 @@ impl Entry {
     fn was_asked_within(&self, limit: Duration, now: OffsetDateTime) -> bool {
         self.asked_at.is_some_and(|at| is_recent(at, limit, now))
     }
-}
-
-/// A clock that was set back makes ages negative; such a time is never recent.
-fn is_recent(at: OffsetDateTime, limit: Duration, now: OffsetDateTime) -> bool {
-    let age = now - at;
-    !age.is_negative() && age < limit
 }
 
 type Slot = Arc<AsyncMutex<Entry>>;
