@@ -1,7 +1,7 @@
 //! From a verified request to the row that is stored.
 
 use hookstead_domain::{ErrorCode, EventId};
-use hookstead_signing::{Request, Verified};
+use hookstead_signing::{Request, Scheme, Verified};
 use hookstead_store::{NewEvent, payload};
 use time::{OffsetDateTime, UtcOffset};
 
@@ -15,21 +15,21 @@ const MAX_TYPE_CHARS: usize = 256;
 /// The type of an event whose provider gives none.
 const UNKNOWN_TYPE: &str = "unknown";
 
-/// What was read from the request, owned so that a [`NewEvent`] can borrow it.
-pub(crate) struct Draft {
+/// What was read from the request, kept so that a [`NewEvent`] can borrow it.
+pub(crate) struct Draft<'r> {
     event_id: EventId,
     received_at: OffsetDateTime,
     key: String,
     /// The event's type, never empty.
     pub(crate) event_type: String,
     occurred_at: Option<OffsetDateTime>,
-    payload: payload::Parsed,
+    payload: payload::Parsed<'r>,
     content_type: Option<String>,
     headers: serde_json::Value,
     verified_with: String,
 }
 
-impl Draft {
+impl<'r> Draft<'r> {
     /// Reads id, type, time and payload of a verified request.
     ///
     /// # Errors
@@ -37,12 +37,12 @@ impl Draft {
     /// [`ErrorCode::Internal`] where the system gives no random bytes.
     pub(crate) fn new(
         source: &Source,
-        request: &Request<'_>,
+        scheme: &Scheme,
+        request: &Request<'r>,
         verified: &Verified,
         received_at: OffsetDateTime,
     ) -> Result<Self, ErrorCode> {
         let event_id = new_event_id(received_at)?;
-        let scheme = source.scheme.as_ref().ok_or(ErrorCode::Internal)?;
         let extracted = hookstead_signing::extract(scheme, request, verified);
         let key = source
             .dedupe

@@ -236,7 +236,7 @@ impl<P: SecretProvider> Receiver<P> {
         request: &Request<'_>,
         verified: &Verified,
     ) -> Result<Answer, ErrorCode> {
-        let draft = Draft::new(call.source, request, verified, call.now)?;
+        let draft = Draft::new(call.source, call.scheme, request, verified, call.now)?;
         if !call.source.allows(&draft.event_type) {
             return Err(call.refuse(ErrorCode::EventTypeNotAllowed, None));
         }

@@ -5,6 +5,8 @@
 //! why. Whoever reads an event decides by that code, never by parsing again, so
 //! every part of the product sees the same outcome.
 
+use std::borrow::Cow;
+
 mod form;
 mod json;
 mod numeric;
@@ -78,11 +80,11 @@ pub fn check(body: &[u8]) -> PayloadCheck<'_> {
     }
 }
 
-/// A body, read as its media type says.
+/// A body, read as its media type says. Borrowed where the body is the payload's own text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parsed(Result<Option<String>, PayloadError>);
+pub struct Parsed<'a>(Result<Option<Cow<'a, str>>, PayloadError>);
 
-impl Parsed {
+impl Parsed<'_> {
     /// The payload as JSON text.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
@@ -101,15 +103,15 @@ impl Parsed {
 ///
 /// `media_type` is the type without parameters, in lower case.
 #[must_use]
-pub fn parse(media_type: Option<&str>, body: &[u8]) -> Parsed {
+pub fn parse<'a>(media_type: Option<&str>, body: &'a [u8]) -> Parsed<'a> {
     if body.is_empty() {
         return Parsed(Ok(None));
     }
     if media_type == Some("application/x-www-form-urlencoded") {
-        return Parsed(form::to_json(body).map(Some));
+        return Parsed(form::to_json(body).map(|json| Some(Cow::Owned(json))));
     }
     match check(body) {
-        PayloadCheck::Fits(text) => Parsed(Ok(Some(text.to_owned()))),
+        PayloadCheck::Fits(text) => Parsed(Ok(Some(Cow::Borrowed(text)))),
         PayloadCheck::Refused(error) => Parsed(Err(error)),
     }
 }
