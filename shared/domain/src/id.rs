@@ -118,6 +118,24 @@ impl DeliveryId {
     }
 }
 
+impl ReportId {
+    /// Derives the id of the report on an attempt, or with `attempt` 0 on the end of
+    /// a round without one. The same facts give the same report, so that one can be
+    /// written again from the history and is still recognised.
+    #[must_use]
+    pub fn derive(delivery_id: DeliveryId, round: u32, attempt: u32) -> Self {
+        let digest = Sha256::new()
+            .chain_update(b"report")
+            .chain_update(delivery_id.0.as_bytes())
+            .chain_update(round.to_be_bytes())
+            .chain_update(attempt.to_be_bytes())
+            .finalize();
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&digest[..16]);
+        Self(Builder::from_custom_bytes(bytes).into_uuid())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +164,21 @@ mod tests {
             prop_assert_eq!(id_uuid.get_version_num(), 8);
             if one != other {
                 prop_assert_ne!(id, DeliveryId::derive(event, second));
+            }
+        }
+    }
+
+    #[test]
+    fn every_attempt_and_every_round_has_a_report_of_its_own() {
+        let deliveries = [1, 2].map(|n| DeliveryId::from_uuid(Uuid::from_u128(n)));
+        let mut ids = std::collections::HashSet::new();
+        for delivery in deliveries {
+            for round in 1..4 {
+                for attempt in 0..4 {
+                    let id = ReportId::derive(delivery, round, attempt);
+                    assert_eq!(id, ReportId::derive(delivery, round, attempt));
+                    assert!(ids.insert(id));
+                }
             }
         }
     }
