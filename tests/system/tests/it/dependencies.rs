@@ -9,7 +9,12 @@ const LAYERS: [(&str, &[&str]); 4] = [
     ("pure rules", &["hookstead-domain", "hookstead-signing"]),
     (
         "adapters",
-        &["hookstead-localpg", "hookstead-secrets", "hookstead-store"],
+        &[
+            "hookstead-aws",
+            "hookstead-localpg",
+            "hookstead-secrets",
+            "hookstead-store",
+        ],
     ),
     ("functions", &["hookstead-receiver"]),
     (

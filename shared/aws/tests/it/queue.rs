@@ -1,0 +1,4 @@
+//! Queues.
+
+mod conformance;
+mod local;
