@@ -7,6 +7,7 @@ use sqlx::PgConnection;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
+use crate::deliveries::{first_id_at, range_around};
 use crate::error::StoreError;
 
 /// Most events of one list. A page of a terminal is fifty; scripts ask again.
@@ -213,7 +214,7 @@ async fn deliveries_of(
     connection: &mut PgConnection,
     event_id: EventId,
 ) -> Result<Vec<DeliverySummary>, StoreError> {
-    let (first, last) = delivery_id_range(event_id);
+    let (first, last) = range_around(event_id.as_uuid());
     let rows = sqlx::query!(
         r#"select d.delivery_id as "delivery_id!", d.round as "round!",
                   d.subscription_id as "subscription_id!", s.name as "subscription?",
@@ -263,20 +264,4 @@ pub async fn pull_event(
     )
     .fetch_optional(connection)
     .await?)
-}
-
-/// The smallest id an event received at this time can have.
-fn first_id_at(time: OffsetDateTime) -> Uuid {
-    let ms = u128::try_from(time.unix_timestamp_nanos() / 1_000_000).unwrap_or_default();
-    Uuid::from_u128(ms << 80)
-}
-
-/// All ids that share the event's 48-bit time prefix.
-fn delivery_id_range(event_id: EventId) -> (Uuid, Uuid) {
-    let low_bits = (1u128 << 80) - 1;
-    let id = event_id.as_uuid().as_u128();
-    (
-        Uuid::from_u128(id & !low_bits),
-        Uuid::from_u128(id | low_bits),
-    )
 }

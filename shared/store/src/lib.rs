@@ -6,6 +6,7 @@
 //! value of a row.
 
 mod connections;
+mod deliveries;
 mod error;
 mod events;
 mod ingest;
@@ -15,6 +16,10 @@ pub mod payload;
 mod sources;
 
 pub use connections::{ConnectionLimits, Connections, Connector, Operation, OptionsFuture};
+pub use deliveries::{
+    AttemptEnded, AttemptRecord, DeliveryDetail, DeliveryEnded, DeliveryFilter, DeliveryListing,
+    DeliveryRound, EventStored, Recent, attempts_of, list_deliveries, recent, show_delivery,
+};
 pub use error::{ConnectionFault, Refusal, StoreError};
 pub use events::{
     DeliverySummary, EventDetail, EventFilter, EventSummary, list_events, pull_event, show_event,
