@@ -7,6 +7,7 @@
 
 mod connections;
 mod deliveries;
+pub mod delivering;
 mod error;
 mod events;
 mod ingest;

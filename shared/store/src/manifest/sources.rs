@@ -20,7 +20,9 @@ pub(super) async fn compare(
         "select name, kind, scheme, secret_ref, public_url, tolerance_s, allowed_event_types,
                 dedupe_rule, tenant, schema_version, retired_schema_versions, report_event_type,
                 disabled_at
-         from hookstead.sources",
+         from hookstead.sources
+         -- Where our own announcements come from is no entry of a manifest.
+         where name <> 'hookstead'",
     )
     .fetch_all(connection)
     .await?;
