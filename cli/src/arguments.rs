@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{apply, dev, events, kinds, send, verify};
+use crate::{apply, dev, events, kinds, send, sink, verify};
 
 /// Receive, verify, keep and look at webhooks.
 ///
@@ -25,4 +25,5 @@ pub(crate) enum Command {
     Events(events::Arguments),
     Apply(apply::Arguments),
     Kinds(kinds::Arguments),
+    Sink(sink::Arguments),
 }

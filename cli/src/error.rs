@@ -41,8 +41,12 @@ pub(crate) enum Error {
         source: io::Error,
     },
     /// The address for the local server is not free.
-    #[error("{address} is taken: another program listens on port {port}. Stop it, or choose another port: hookstead dev --listen 127.0.0.1:PORT", port = address.port())]
-    PortTaken { address: std::net::SocketAddr },
+    #[error("{address} is taken: another program listens on port {port}. Stop it, or choose another port: hookstead {command} --listen 127.0.0.1:PORT", port = address.port())]
+    PortTaken {
+        address: std::net::SocketAddr,
+        /// The command that wanted it.
+        command: &'static str,
+    },
     /// The local server could not listen.
     #[error("cannot listen on {address}")]
     Listen {

@@ -4,6 +4,7 @@
 //! manifest. Commands print what was asked for to standard output and
 //! everything else to standard error.
 
+mod address;
 mod apply;
 mod arguments;
 mod database;
@@ -19,6 +20,8 @@ mod project;
 mod raw_request;
 mod secret;
 mod send;
+mod signals;
+pub mod sink;
 mod verify;
 
 use std::process::ExitCode;
@@ -52,5 +55,6 @@ async fn dispatch(command: Command) -> Result<Exit, Error> {
         Command::Events(arguments) => events::run(arguments).await,
         Command::Apply(arguments) => apply::run(arguments).await,
         Command::Kinds(arguments) => kinds::run(arguments),
+        Command::Sink(arguments) => sink::run(arguments).await,
     }
 }

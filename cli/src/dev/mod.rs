@@ -8,7 +8,7 @@ pub(crate) mod secrets;
 mod server;
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -17,7 +17,6 @@ use hookstead_receiver::{Clock, DirectoryLimits, Limits, Receiver};
 use hookstead_secrets::{CacheLimits, LocalSecrets};
 use hookstead_store::{ConnectionLimits, Connections};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::apply;
@@ -26,6 +25,7 @@ use crate::error::{Doing as _, Error, Exit};
 use crate::manifest::Manifest;
 use crate::output;
 use crate::project::{Project, ProjectArguments, Running};
+use crate::signals::Signals;
 use postgres::Prepared;
 
 /// Connections of the local receiver: as many requests are stored at once.
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
         value_name = "ADDRESS",
         env = "HOOKSTEAD_LISTEN",
         default_value = "127.0.0.1:8080",
-        value_parser = address
+        value_parser = crate::address::parse
     )]
     listen: SocketAddr,
     #[command(flatten)]
@@ -54,15 +54,6 @@ pub(crate) struct Arguments {
     /// Print the ready message and the logs as JSON
     #[arg(long)]
     json: bool,
-}
-
-/// An address as numbers, or with a name such as `localhost`.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    if let Ok(address) = text.parse() {
-        return Ok(address);
-    }
-    let found = text.to_socket_addrs().ok().and_then(|mut all| all.next());
-    found.ok_or_else(|| "write an address with its port, such as 127.0.0.1:8080".to_owned())
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
@@ -126,7 +117,10 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, Error> {
     TcpListener::bind(address)
         .await
         .map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => Error::PortTaken { address },
+            io::ErrorKind::AddrInUse => Error::PortTaken {
+                address,
+                command: "dev",
+            },
             _ => Error::Listen { address, source },
         })
 }
@@ -189,32 +183,6 @@ async fn until_told(
                     return Err(Error::System { doing: "PostgreSQL ended by itself", source });
                 }
             }
-        }
-    }
-}
-
-/// The signals that mean: stop.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hang_up: Signal,
-}
-
-impl Signals {
-    fn listen() -> Result<Self, Error> {
-        let listen = |kind| signal(kind).doing("cannot listen for signals");
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-            hang_up: listen(SignalKind::hangup())?,
-        })
-    }
-
-    async fn first(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hang_up.recv() => {}
         }
     }
 }

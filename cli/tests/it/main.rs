@@ -3,6 +3,7 @@
 
 mod apply;
 mod http;
+mod sink;
 mod stop;
 mod support;
 mod usage;
