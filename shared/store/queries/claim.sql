@@ -119,6 +119,12 @@ from asked a
 left join postponed p on p.place = a.place
 left join mine m on m.place = a.place
 left join hookstead.subscriptions s on s.subscription_id = m.subscription_id
-left join hookstead.events e on e.event_id = m.event_id and e.event_id between $9 and $10
+-- One look by id per row: read as a join, the bounds would invite a scan of all
+-- that lies between the oldest and the newest event of the batch.
+left join lateral (
+    select * from hookstead.events e
+    where e.event_id = m.event_id and e.event_id between $9 and $10
+    limit 1
+) e on true
 left join hookstead.sources src on src.source_id = e.source_id
 order by a.place
