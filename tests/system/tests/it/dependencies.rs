@@ -11,6 +11,7 @@ const LAYERS: [(&str, &[&str]); 4] = [
         "adapters",
         &[
             "hookstead-aws",
+            "hookstead-egress",
             "hookstead-localpg",
             "hookstead-secrets",
             "hookstead-store",

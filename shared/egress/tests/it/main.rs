@@ -1,0 +1,2 @@
+//! Tests over real sockets and real TLS.
+#![allow(clippy::unwrap_used)]
