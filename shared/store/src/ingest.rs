@@ -128,7 +128,7 @@ impl Operation for Ingest<'_> {
     }
 }
 
-fn refuses_payload(error: &StoreError) -> bool {
+pub(crate) fn refuses_payload(error: &StoreError) -> bool {
     error
         .sqlstate()
         .is_some_and(|state| PAYLOAD_REFUSALS.contains(&state))

@@ -14,6 +14,7 @@ mod ingest;
 mod manifest;
 mod migrate;
 pub mod payload;
+pub mod relaying;
 mod sources;
 
 pub use connections::{ConnectionLimits, Connections, Connector, Operation, OptionsFuture};

@@ -84,11 +84,17 @@ pub fn check(body: &[u8]) -> PayloadCheck<'_> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parsed<'a>(Result<Option<Cow<'a, str>>, PayloadError>);
 
-impl Parsed<'_> {
+impl<'a> Parsed<'a> {
     /// The payload as JSON text.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         self.0.as_ref().ok()?.as_deref()
+    }
+
+    /// The payload itself; borrowed where the body is its own text.
+    #[must_use]
+    pub fn into_text(self) -> Option<Cow<'a, str>> {
+        self.0.ok().flatten()
     }
 
     /// Why there is none.

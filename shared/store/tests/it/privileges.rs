@@ -54,7 +54,8 @@ async fn functions(admin: &mut PgConnection) -> Vec<(String, String)> {
          left join (values
              ('uuid'::regtype, '''00000000-0000-7000-8000-000000000000'''),
              ('date', '''2026-01-01'''), ('integer', '1'), ('text[]', '''{}'''),
-             ('jsonb', '''{}'''), ('jsonpath', '''$''')
+             ('jsonb', '''{}'''), ('jsonpath', '''$'''), ('text', '''a'''), ('bytea', '''a'''),
+             ('timestamptz', '''2026-01-01'''), ('uuid[]', '''{}'''), ('integer[]', '''{}''')
          ) v (type, literal) on v.type = t.type::regtype
          where p.pronamespace = 'hookstead'::regnamespace
          group by p.oid, p.proname order by 1",
