@@ -250,8 +250,9 @@ grant execute on function hookstead.disable_subscription(uuid, text) to hookstea
 grant execute on function hookstead.rearm_dead_letters(uuid[], integer[]) to hookstead_worker;
 grant execute on function hookstead.rearm_deliveries(uuid[], integer[], text[]) to hookstead_admin;
 
--- Claiming writes a rate limit, pausing a time; equal refusals are counted from
--- the history.
+-- Claiming writes a rate limit, pausing a time, and the row's checks run as whoever
+-- writes it; equal refusals are counted from the history.
+grant execute on function hookstead.is_retry_policy(jsonb) to hookstead_worker;
 grant update (rate_used_until, paused_until) on hookstead.subscriptions to hookstead_worker;
 grant select (delivery_id, round, attempt_number, outcome, error_class, status_code, response_sha256)
     on hookstead.attempts to hookstead_worker;

@@ -1,19 +1,25 @@
 //! Tests of the store against a real PostgreSQL, each in a database of its own.
 #![allow(clippy::unwrap_used)]
 
+mod claiming;
 mod configuration;
 mod connections;
+mod deliveries;
 mod errors;
 mod events;
+mod finishing;
 mod ingest;
 mod ingest_faults;
 mod matching;
 mod migrations;
+mod owed;
 mod partitions;
 mod payloads;
 mod privileges;
+mod rearming;
 mod rights;
 mod schema;
 mod sql_functions;
+mod subscriptions;
 mod support;
 mod wal;

@@ -1,0 +1,371 @@
+//! Claiming.
+
+use hookstead_domain::DeliveryId;
+use hookstead_store::delivering::{Claim, ClaimAnswer, claim, extend_lease, pause_subscription};
+use hookstead_store::{ConnectionLimits, Connections};
+use hookstead_testkit::{Fault, FaultProxy, role};
+use std::time::Duration;
+use uuid::Uuid;
+
+use crate::owed::{claimed, fresh_lease, owed, request, try_claim, words};
+
+#[tokio::test]
+async fn a_claim_brings_all_that_an_attempt_needs() {
+    let mut owed = owed().await;
+    owed.fixture.subscribe("one").await;
+    let id = owed.receive("evt_1").await[0];
+    let claimed = owed.take(id, 1, 1).await;
+    let event = claimed.event.unwrap();
+    assert_eq!(event.raw_body, b"{\"a\": 1.0}");
+    assert_eq!(event.content_type.as_deref(), Some("application/json"));
+    assert_eq!(
+        (event.source_name.as_str(), event.event_type.as_str()),
+        ("stripe-main", "invoice.paid")
+    );
+    assert_eq!(claimed.delivery.attempt_count, 1);
+    assert_eq!(claimed.policy, hookstead_domain::RetryPolicy::default());
+    assert_eq!(claimed.subscription.name, "one");
+    let kept = "select (lease_expires_at - last_attempt_at)::text from hookstead.live_deliveries";
+    assert_eq!(
+        owed.value(kept).await,
+        "00:00:30",
+        "15 s for the attempt and 15 s more"
+    );
+}
+
+#[tokio::test]
+async fn stale_and_repeated_messages_do_nothing() {
+    let mut owed = owed().await;
+    owed.fixture.subscribe("one").await;
+    let id = owed.receive("evt_1").await[0];
+    let unknown = DeliveryId::from_uuid(Uuid::from_u128(1));
+    let wrong = [
+        request(id, 2, 1),
+        request(id, 0, 1),
+        request(id, 1, 2),
+        request(id, 1, 0),
+        request(id, u32::MAX, u32::MAX),
+        request(unknown, 1, 1),
+    ];
+    assert_eq!(
+        words(&try_claim(&mut owed.worker, &wrong).await),
+        ["stale"; 6]
+    );
+    let twice = [request(id, 1, 1), request(id, 1, 1)];
+    let mut answers = words(&try_claim(&mut owed.worker, &twice).await);
+    answers.sort_unstable();
+    assert_eq!(answers, ["claimed", "stale"]);
+    let later = [request(id, 1, 1), request(id, 1, 2)];
+    assert_eq!(
+        words(&try_claim(&mut owed.worker, &later).await),
+        ["stale"; 2]
+    );
+    assert_eq!(
+        owed.value("select attempt_count::text from hookstead.live_deliveries")
+            .await,
+        "1"
+    );
+}
+
+#[tokio::test]
+async fn an_empty_batch_is_no_fault() {
+    let mut owed = owed().await;
+    assert!(try_claim(&mut owed.worker, &[]).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_claim_whose_answer_was_lost_is_the_same_claim_when_it_is_repeated() {
+    let mut owed = owed().await;
+    owed.fixture.subscribe("one").await;
+    let id = owed.receive("evt_1").await[0];
+    let proxy = FaultProxy::start(&owed.fixture.database.url_as(role::WORKER)).await;
+    let connections = Connections::from_url(&proxy.url(), ConnectionLimits::default()).unwrap();
+    let requests = [request(id, 1, 1)];
+    let batch = Claim {
+        requests: &requests,
+        worker_id: "w",
+        max_leases_per_subscription: 40,
+    };
+    // The first connection is made, used, and then loses every answer.
+    let none = Claim {
+        requests: &[],
+        ..batch
+    };
+    connections.run(&none).await.unwrap();
+    proxy.set(Fault::DropReplies);
+    let waiting = connections.run(&batch);
+    let committed = async {
+        let mut look = owed.fixture.database.connect().await;
+        loop {
+            let leased: bool =
+                sqlx::query_scalar("select state = 'leased' from hookstead.live_deliveries")
+                    .fetch_one(&mut look)
+                    .await
+                    .unwrap();
+            if leased {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        proxy.set(Fault::None);
+        proxy.cut();
+    };
+    let (answers, ()) = tokio::join!(waiting, committed);
+    let got = claimed(answers.unwrap());
+    assert_eq!(got.len(), 1, "the second try finds what the first one took");
+    assert_eq!(got[0].lease_id, requests[0].lease_id);
+    assert_eq!(got[0].delivery.attempt_count, 1, "it counts once");
+}
+
+#[tokio::test]
+async fn many_workers_that_want_the_same_get_it_once_in_all() {
+    let mut owed = owed().await;
+    owed.fixture.subscribe("one").await;
+    let mut ids = Vec::new();
+    for n in 0..20 {
+        ids.extend(owed.receive(&format!("evt_{n}")).await);
+    }
+    let mut workers = Vec::new();
+    for worker in 0..8 {
+        let mut connection = owed.fixture.database.connect_as(role::WORKER).await;
+        // Half of them ask in the opposite order.
+        let mut ids = ids.clone();
+        if worker % 2 == 0 {
+            ids.reverse();
+        }
+        workers.push(tokio::spawn(async move {
+            let requests: Vec<_> = ids.iter().map(|id| request(*id, 1, 1)).collect();
+            claimed(try_claim(&mut connection, &requests).await).len()
+        }));
+    }
+    let mut got = 0;
+    for worker in workers {
+        got += worker.await.unwrap();
+    }
+    assert_eq!(got, 20);
+}
+
+#[tokio::test]
+async fn out_13_nothing_of_a_disabled_subscription_is_claimed() {
+    let mut owed = owed().await;
+    owed.fixture.subscribe("one").await;
+    let id = owed.receive("evt_1").await[0];
+    owed.fixture.run("select hookstead.disable_subscription(subscription_id, 'by_hand') from hookstead.subscriptions").await;
+    assert_eq!(
+        words(&try_claim(&mut owed.worker, &[request(id, 1, 1)]).await),
+        ["stale"]
+    );
+    assert_eq!(
+        owed.value("select state from hookstead.live_deliveries")
+            .await,
+        "pending"
+    );
+}
+
+#[tokio::test]
+async fn what_is_paused_is_postponed_to_the_end_of_the_pause_and_counts_nothing() {
+    let mut owed = owed().await;
+    let subscription = owed.fixture.subscribe("one").await;
+    let id = owed.receive("evt_1").await[0];
+    let subscription = hookstead_domain::SubscriptionId::from_uuid(subscription);
+    pause_subscription(&mut owed.worker, subscription, Duration::from_secs(60))
+        .await
+        .unwrap();
+    pause_subscription(&mut owed.worker, subscription, Duration::from_secs(1))
+        .await
+        .unwrap();
+    assert_eq!(
+        words(&try_claim(&mut owed.worker, &[request(id, 1, 1)]).await),
+        ["postponed"]
+    );
+    let sql = "select (attempt_count = 0 and scheduled_at is null
+                       and next_attempt_at - s.paused_until between '0' and interval '10 seconds'
+                       and s.paused_until > now() + interval '50 seconds')::text
+               from hookstead.live_deliveries l join hookstead.subscriptions s using (subscription_id)";
+    assert_eq!(owed.value(sql).await, "true");
+}
+
+#[tokio::test]
+async fn one_subscription_holds_only_so_many_leases_and_the_others_go_on() {
+    let mut owed = owed().await;
+    owed.fixture.subscribe("a").await;
+    owed.fixture.subscribe("b").await;
+    let (mut a, mut b) = (Vec::new(), Vec::new());
+    for n in 0..5 {
+        let ids = owed.receive(&format!("evt_{n}")).await;
+        a.push(request(ids[0], 1, 1));
+        b.push(request(ids[1], 1, 1));
+    }
+    let limit = async |worker: &mut sqlx::PgConnection, requests: &[_]| {
+        let batch = Claim {
+            requests,
+            worker_id: "w",
+            max_leases_per_subscription: 3,
+        };
+        words(&claim(worker, &batch).await.unwrap())
+    };
+    let answers = limit(&mut owed.worker, &a).await;
+    assert_eq!(
+        answers,
+        ["claimed", "claimed", "claimed", "postponed", "postponed"]
+    );
+    let answers = limit(&mut owed.worker, &a[3..]).await;
+    assert_eq!(answers, ["postponed"; 2], "those under way count");
+    assert_eq!(limit(&mut owed.worker, &b[..3]).await, ["claimed"; 3]);
+}
+
+#[tokio::test]
+async fn a_subscription_that_only_fails_gets_one_lease_at_a_time() {
+    let mut owed = owed().await;
+    owed.fixture.subscribe("one").await;
+    owed.fixture.run("update hookstead.subscriptions set consecutive_failures = 10, first_failure_at = now()").await;
+    let first = owed.receive("evt_1").await[0];
+    let second = owed.receive("evt_2").await[0];
+    let both = [request(first, 1, 1), request(second, 1, 1)];
+    assert_eq!(
+        words(&try_claim(&mut owed.worker, &both).await),
+        ["claimed", "postponed"]
+    );
+}
+
+#[tokio::test]
+async fn a_rate_limit_lets_a_seconds_worth_through_and_not_more() {
+    let mut owed = owed().await;
+    owed.fixture
+        .subscribe_with("one", "rate_limit_per_s", "3")
+        .await;
+    let mut requests = Vec::new();
+    for n in 0..8 {
+        requests.push(request(owed.receive(&format!("evt_{n}")).await[0], 1, 1));
+    }
+    let answers = words(&try_claim(&mut owed.worker, &requests[..5]).await);
+    assert_eq!(
+        answers,
+        ["claimed", "claimed", "claimed", "postponed", "postponed"]
+    );
+    // As if nothing had been taken for a while: the next second's worth.
+    owed.fixture.run("update hookstead.subscriptions set rate_used_until = rate_used_until - interval '1 hour'").await;
+    let answers = words(&try_claim(&mut owed.worker, &requests[4..]).await);
+    assert_eq!(answers, ["claimed", "claimed", "claimed", "postponed"]);
+}
+
+#[tokio::test]
+async fn two_batches_do_not_spend_the_same_allowance() {
+    let mut owed = owed().await;
+    owed.fixture
+        .subscribe_with("one", "rate_limit_per_s", "5")
+        .await;
+    let mut workers = Vec::new();
+    for worker in 0..4 {
+        let mut requests = Vec::new();
+        for n in 0..5 {
+            requests.push(request(
+                owed.receive(&format!("{worker}-{n}")).await[0],
+                1,
+                1,
+            ));
+        }
+        workers.push((
+            owed.fixture.database.connect_as(role::WORKER).await,
+            requests,
+        ));
+    }
+    // All four wait for the same row and then go at once.
+    let mut gate = owed.fixture.database.connect().await;
+    let mut transaction = sqlx::Connection::begin(&mut gate).await.unwrap();
+    sqlx::query("select from hookstead.subscriptions for update")
+        .execute(&mut *transaction)
+        .await
+        .unwrap();
+    let mut running = Vec::new();
+    for (mut connection, requests) in workers {
+        running.push(tokio::spawn(async move {
+            claimed(try_claim(&mut connection, &requests).await).len()
+        }));
+    }
+    let mut look = owed.fixture.database.connect().await;
+    loop {
+        let waiting: i64 = sqlx::query_scalar(
+            "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()")
+            .fetch_one(&mut look).await.unwrap();
+        if waiting == 4 {
+            break;
+        }
+    }
+    transaction.commit().await.unwrap();
+    let mut taken = 0;
+    for one in running {
+        taken += one.await.unwrap();
+    }
+    // Five at once, and whatever a second's fraction adds while they run.
+    assert!((5..=10).contains(&taken), "{taken} of 20");
+}
+
+#[tokio::test]
+async fn an_event_that_is_gone_is_told_with_the_claim() {
+    let mut owed = owed().await;
+    owed.fixture.subscribe("one").await;
+    let id = owed.receive("evt_1").await[0];
+    owed.fixture.run("delete from hookstead.events").await;
+    assert!(owed.take(id, 1, 1).await.event.is_none());
+}
+
+#[tokio::test]
+async fn events_of_different_days_come_in_one_batch() {
+    let mut owed = owed().await;
+    owed.fixture.subscribe("one").await;
+    let today = owed.receive("evt_1").await[0];
+    let yesterday = owed
+        .receive_at(
+            "evt_2",
+            time::OffsetDateTime::now_utc() - time::Duration::days(1),
+        )
+        .await;
+    let both = [request(today, 1, 1), request(yesterday, 1, 1)];
+    let got = claimed(try_claim(&mut owed.worker, &both).await);
+    assert!(got.len() == 2 && got.iter().all(|one| one.event.is_some()));
+}
+
+#[tokio::test]
+async fn wrk_07_a_lease_is_kept_by_its_owner_alone_and_never_gets_shorter() {
+    let mut owed = owed().await;
+    owed.fixture.subscribe("one").await;
+    let id = owed.receive("evt_1").await[0];
+    let claimed = owed.take(id, 1, 1).await;
+    let long = Duration::from_secs(600);
+    let worker = &mut owed.worker;
+    assert!(!extend_lease(worker, id, fresh_lease(), long).await.unwrap());
+    assert!(
+        extend_lease(worker, id, claimed.lease_id, long)
+            .await
+            .unwrap()
+    );
+    assert!(
+        extend_lease(worker, id, claimed.lease_id, Duration::ZERO)
+            .await
+            .unwrap()
+    );
+    let sql = "select (lease_expires_at > now() + interval '500 seconds')::text from hookstead.live_deliveries";
+    assert_eq!(owed.value(sql).await, "true");
+}
+
+#[tokio::test]
+async fn wrk_09_a_message_about_a_row_that_is_not_committed_does_nothing_and_the_next_one_gets_it()
+{
+    let mut owed = owed().await;
+    owed.fixture.subscribe("one").await;
+    let event = crate::support::event(owed.fixture.source, "evt_1", b"{}");
+    let mut receiver = owed.fixture.receiver().await;
+    let mut transaction = sqlx::Connection::begin(&mut receiver).await.unwrap();
+    hookstead_store::ingest(&mut transaction, &event)
+        .await
+        .unwrap();
+    let subscription = owed
+        .value("select subscription_id::text from hookstead.subscriptions")
+        .await;
+    let id = DeliveryId::derive(event.event_id, subscription.parse().unwrap());
+    let early = try_claim(&mut owed.worker, &[request(id, 1, 1)]).await;
+    assert!(matches!(early[0], ClaimAnswer::Stale));
+    transaction.commit().await.unwrap();
+    owed.take(id, 1, 1).await;
+}
