@@ -16,6 +16,7 @@ mod migrate;
 pub mod payload;
 pub mod relaying;
 mod sources;
+mod subscriptions;
 
 pub use connections::{ConnectionLimits, Connections, Connector, Operation, OptionsFuture};
 pub use deliveries::{
@@ -28,8 +29,13 @@ pub use events::{
 };
 pub use ingest::{FirstEventId, INGEST_SQL, Ingest, Ingested, NewEvent, first_event_id, ingest};
 pub use manifest::{
-    Action, Change, Desired, DesiredSource, DesiredSubscription, ManifestError, Plan, Subject,
-    apply, plan,
+    Action, Applied, Change, Desired, DesiredSource, DesiredSubscription, ManifestError, Plan,
+    Subject, apply, apply_with_secrets, plan,
 };
 pub use migrate::{Migrated, ensure_partitions, migrate, partition_days_ahead};
 pub use sources::{EnabledSources, SourceRecord, enabled_sources, source_by_name};
+pub use subscriptions::{
+    Added, NewSecret, SealedSecrets, Secretless, SubscriptionRecord, add_subscription,
+    list_subscriptions, sealed_secrets, subscription_by_name, subscriptions_without_secret,
+    switch_subscription_off, switch_subscription_on,
+};

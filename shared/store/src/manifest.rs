@@ -8,12 +8,15 @@ mod decide;
 mod sources;
 mod subscriptions;
 
+pub(crate) use subscriptions::{check as check_subscription, insert as insert_subscription};
+
 use hookstead_domain::{EventTypePattern, SourceName};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::{Connection, PgConnection};
 
 use crate::error::StoreError;
+use crate::subscriptions::{NewSecret, store_if_none};
 
 /// Why a subscription is disabled that the manifest no longer names. Only this
 /// reason is taken back when the name reappears: a destination that said it is
@@ -234,6 +237,15 @@ pub async fn plan(connection: &mut PgConnection, desired: &Desired) -> Result<Pl
         .map(|decided| decided.plan)
 }
 
+/// What applying did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// The changes.
+    pub plan: Plan,
+    /// The subscriptions that got the secret offered for them, by name.
+    pub secrets_issued: Vec<String>,
+}
+
 /// Makes the configuration what `desired` says, in one transaction.
 ///
 /// `actor` is written to the audit log, 1 to 256 characters.
@@ -247,47 +259,91 @@ pub async fn apply(
     desired: &Desired,
     actor: &str,
 ) -> Result<Plan, StoreError> {
+    let applied = apply_with_secrets(connection, desired, &[], actor).await?;
+    Ok(applied.plan)
+}
+
+/// [`apply`], and in the same transaction gives subscriptions that have no secret the
+/// one offered for them, so that none ever takes part without.
+///
+/// # Errors
+///
+/// Those of [`apply`].
+pub async fn apply_with_secrets(
+    connection: &mut PgConnection,
+    desired: &Desired,
+    secrets: &[NewSecret],
+    actor: &str,
+) -> Result<Applied, StoreError> {
     let mut transaction = connection.begin().await?;
     sqlx::query!("select pg_advisory_xact_lock($1)", APPLY_LOCK)
         .execute(&mut *transaction)
         .await?;
     let decided = decide::decide(&mut transaction, desired).await?;
+    write(&mut transaction, desired, secrets, &decided).await?;
+    let mut secrets_issued = Vec::new();
+    for secret in secrets {
+        if store_if_none(&mut transaction, secret).await? {
+            secrets_issued.push(secret.name.clone());
+        }
+    }
+    let plan = decided.plan;
+    if !plan.is_empty() || !secrets_issued.is_empty() {
+        record(&mut transaction, &plan, &secrets_issued, actor).await?;
+    }
+    transaction.commit().await?;
+    Ok(Applied {
+        plan,
+        secrets_issued,
+    })
+}
+
+async fn write(
+    connection: &mut PgConnection,
+    desired: &Desired,
+    secrets: &[NewSecret],
+    decided: &decide::Decided,
+) -> Result<(), StoreError> {
     for source in &desired.sources {
         if decided.writes(Subject::Source, source.name.as_str()) {
-            sources::write(&mut transaction, source).await?;
+            sources::write(connection, source).await?;
         }
     }
     for subscription in &desired.subscriptions {
-        if decided.writes(Subject::Subscription, subscription.name.as_str()) {
-            let enables = decided.enables(subscription.name.as_str());
-            subscriptions::write(&mut transaction, subscription, enables).await?;
+        let name = subscription.name.as_str();
+        if decided.writes(Subject::Subscription, name) {
+            let enables = decided.enables(name);
+            let secret = secrets.iter().find(|secret| secret.name == name);
+            let id = secret.map(|secret| secret.subscription_id);
+            subscriptions::write(connection, subscription, id, enables).await?;
         }
     }
     for change in &decided.plan.changes {
         if change.action == Action::Disable {
             match change.subject {
-                Subject::Source => sources::disable(&mut transaction, &change.name).await?,
+                Subject::Source => sources::disable(connection, &change.name).await?,
                 Subject::Subscription => {
-                    subscriptions::disable(&mut transaction, &change.name).await?;
+                    subscriptions::disable(connection, &change.name).await?;
                 }
             }
         }
     }
-    if !decided.plan.is_empty() {
-        record(&mut transaction, &decided.plan, actor).await?;
-    }
-    transaction.commit().await?;
-    Ok(decided.plan)
+    Ok(())
 }
 
 /// One line in the audit log, with names and actions and no values.
-async fn record(connection: &mut PgConnection, plan: &Plan, actor: &str) -> Result<(), StoreError> {
+async fn record(
+    connection: &mut PgConnection,
+    plan: &Plan,
+    secrets_issued: &[String],
+    actor: &str,
+) -> Result<(), StoreError> {
     let changes: Vec<&Change> = plan
         .changes
         .iter()
         .filter(|change| change.action != Action::Unchanged)
         .collect();
-    let detail = serde_json::json!({ "changes": changes });
+    let detail = serde_json::json!({ "changes": changes, "secrets_issued": secrets_issued });
     sqlx::query!(
         "insert into hookstead.operator_actions (actor, action, target_kind, target_id, detail)
          values ($1, 'manifest.apply', 'manifest', 'manifest', $2)",

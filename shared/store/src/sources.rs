@@ -84,7 +84,8 @@ pub async fn source_by_name(
     .transpose()
 }
 
-/// Every source that takes events, by name.
+/// Every source that takes events over HTTP, by name: not those of kind `outbox`, whose
+/// events come by publishing.
 ///
 /// # Errors
 ///
@@ -98,7 +99,7 @@ pub async fn enabled_sources(
                 allowed_event_types, dedupe_rule, tenant, schema_version,
                 retired_schema_versions, report_event_type, disabled_at
          from hookstead.sources
-         where disabled_at is null
+         where disabled_at is null and kind <> 'outbox'
          order by name",
     )
     .fetch_all(connection)

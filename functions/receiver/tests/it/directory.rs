@@ -72,3 +72,13 @@ async fn a_source_whose_scheme_cannot_be_read_refuses_everything() {
     assert_eq!(world.send(post("odd", &[], b"{}")).await.status, 500);
     assert_eq!(world.send(github("d-1", b"{}")).await.status, 200);
 }
+
+#[tokio::test]
+async fn a_source_of_the_outbox_has_no_endpoint() {
+    let world = World::with(vec![source("app", "outbox"), source("github", "github")]).await;
+    let answer = world.send(post("app", &[], b"{}")).await;
+    assert_eq!(answer.status, 404);
+    assert_eq!(answer.body, br#"{"error":"unknown_source"}"#);
+    assert_eq!(world.send(post("hookstead", &[], b"{}")).await.status, 404);
+    assert_eq!(world.send(github("d-1", b"{}")).await.status, 200);
+}

@@ -50,6 +50,51 @@ pub struct DeliveryListing {
     pub last_attempt_at: Option<OffsetDateTime>,
 }
 
+/// The columns as they come.
+struct Row {
+    delivery_id: Uuid,
+    round: i32,
+    event_id: Uuid,
+    subscription_id: Uuid,
+    subscription: Option<String>,
+    state: String,
+    state_reason: Option<String>,
+    attempt_count: i32,
+    attempt_budget: i32,
+    next_attempt_at: Option<OffsetDateTime>,
+    terminal_at: Option<OffsetDateTime>,
+    last_error_class: Option<String>,
+    created_at: OffsetDateTime,
+    last_attempt_at: Option<OffsetDateTime>,
+    event_type: Option<String>,
+    source: Option<String>,
+}
+
+impl From<Row> for DeliveryListing {
+    fn from(row: Row) -> Self {
+        Self {
+            delivery: DeliverySummary {
+                delivery_id: DeliveryId::from_uuid(row.delivery_id),
+                round: row.round,
+                subscription_id: SubscriptionId::from_uuid(row.subscription_id),
+                subscription: row.subscription,
+                state: row.state,
+                state_reason: row.state_reason,
+                attempt_count: row.attempt_count,
+                attempt_budget: row.attempt_budget,
+                next_attempt_at: row.next_attempt_at,
+                terminal_at: row.terminal_at,
+                last_error_class: row.last_error_class,
+            },
+            event_id: EventId::from_uuid(row.event_id),
+            event_type: row.event_type,
+            source: row.source,
+            created_at: row.created_at,
+            last_attempt_at: row.last_attempt_at,
+        }
+    }
+}
+
 /// The ids from the first to the last that a filter leaves.
 fn bounds(filter: &DeliveryFilter) -> (Uuid, Uuid) {
     let (mut first, mut last) = (Uuid::nil(), Uuid::max());
@@ -85,7 +130,8 @@ pub async fn list_deliveries(
         .iter()
         .map(|state| state.as_str().to_owned())
         .collect();
-    let rows = sqlx::query!(
+    let rows = sqlx::query_as!(
+        Row,
         r#"with page as (
              (select delivery_id, round, event_id, subscription_id, state, state_reason,
                      attempt_count, attempt_budget, next_attempt_at, null::timestamptz as terminal_at,
@@ -136,27 +182,5 @@ pub async fn list_deliveries(
     )
     .fetch_all(connection)
     .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| DeliveryListing {
-            delivery: DeliverySummary {
-                delivery_id: DeliveryId::from_uuid(row.delivery_id),
-                round: row.round,
-                subscription_id: SubscriptionId::from_uuid(row.subscription_id),
-                subscription: row.subscription,
-                state: row.state,
-                state_reason: row.state_reason,
-                attempt_count: row.attempt_count,
-                attempt_budget: row.attempt_budget,
-                next_attempt_at: row.next_attempt_at,
-                terminal_at: row.terminal_at,
-                last_error_class: row.last_error_class,
-            },
-            event_id: EventId::from_uuid(row.event_id),
-            event_type: row.event_type,
-            source: row.source,
-            created_at: row.created_at,
-            last_attempt_at: row.last_attempt_at,
-        })
-        .collect())
+    Ok(rows.into_iter().map(DeliveryListing::from).collect())
 }

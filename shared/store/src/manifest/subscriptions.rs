@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use hookstead_domain::{SourceName, SubscriptionId};
 use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::decide::{Current, Differences, blame};
 use super::{DesiredSubscription, ManifestError, REMOVED, Subject};
 use crate::error::StoreError;
+
+/// The entries that a manifest rules over.
+const MANIFEST: &str = "manifest";
 
 fn types(subscription: &DesiredSubscription) -> Vec<String> {
     subscription
@@ -20,7 +24,7 @@ fn types(subscription: &DesiredSubscription) -> Vec<String> {
 
 /// Asks the server what only it can say: whether the filter is a path it can
 /// evaluate and whether the policy is one.
-pub(super) async fn check(
+pub(crate) async fn check(
     connection: &mut PgConnection,
     subscription: &DesiredSubscription,
 ) -> Result<(), StoreError> {
@@ -96,7 +100,8 @@ pub(super) async fn compare(
     let rows = sqlx::query!(
         r#"select t.name, s.name as "source?", t.tenant, t.event_types,
                   t.payload_filter::text as payload_filter, t.destination, t.retry_policy,
-                  t.schema_version, t.rate_limit_per_s, t.disabled_at, t.disabled_reason
+                  t.schema_version, t.rate_limit_per_s, t.disabled_at, t.disabled_reason,
+                  t.managed_by
            from hookstead.subscriptions t
            left join hookstead.sources s using (source_id)"#,
     )
@@ -106,6 +111,8 @@ pub(super) async fn compare(
     for row in rows {
         let wanted = desired.iter().find(|one| one.name.as_str() == row.name);
         let differs = match wanted {
+            // Somebody else's entry until the manifest names it.
+            None if row.managed_by != MANIFEST => continue,
             None => None,
             Some(one) => {
                 let filter = match &one.payload_filter {
@@ -123,6 +130,7 @@ pub(super) async fn compare(
                 differs.note("retry_policy", &row.retry_policy, policy);
                 differs.note("schema_version", &row.schema_version, &one.schema_version);
                 differs.note("rate_limit_per_s", &row.rate_limit_per_s, &rate(one));
+                differs.note("managed_by", row.managed_by.as_str(), MANIFEST);
                 Some(differs.0)
             }
         };
@@ -143,34 +151,35 @@ fn rate(subscription: &DesiredSubscription) -> Option<i32> {
         .map(|rate| i32::try_from(rate).unwrap_or(i32::MAX))
 }
 
-/// Writes the row. Its source's row is already written.
+/// Writes the row. Its source's row is already written. `new_id` is the id of a new row,
+/// where its secret is sealed for one.
 pub(super) async fn write(
     connection: &mut PgConnection,
     subscription: &DesiredSubscription,
+    new_id: Option<SubscriptionId>,
     enables: bool,
 ) -> Result<(), StoreError> {
     sqlx::query!(
         "insert into hookstead.subscriptions (
              name, source_id, tenant, event_types, payload_filter, destination, retry_policy,
-             schema_version, rate_limit_per_s
+             schema_version, rate_limit_per_s, subscription_id
          )
          values (
              $1, (select source_id from hookstead.sources where name = $2), $3, $4,
-             $5::text::jsonpath, $6, coalesce($7, hookstead.default_retry_policy()), $8, $9
+             $5::text::jsonpath, $6, coalesce($7, hookstead.default_retry_policy()), $8, $9,
+             coalesce($11, gen_random_uuid())
          )
          on conflict (name) do update set
              source_id = excluded.source_id, tenant = excluded.tenant,
              event_types = excluded.event_types, payload_filter = excluded.payload_filter,
              destination = excluded.destination, retry_policy = excluded.retry_policy,
              schema_version = excluded.schema_version,
-             rate_limit_per_s = excluded.rate_limit_per_s, updated_at = now(),
+             rate_limit_per_s = excluded.rate_limit_per_s, managed_by = excluded.managed_by,
+             updated_at = now(),
              disabled_at = case when $10 then null else subscriptions.disabled_at end,
              disabled_reason = case when $10 then null else subscriptions.disabled_reason end",
         subscription.name.as_str(),
-        subscription
-            .source
-            .as_ref()
-            .map(hookstead_domain::SourceName::as_str),
+        subscription.source.as_ref().map(SourceName::as_str),
         subscription.tenant,
         &types(subscription),
         subscription.payload_filter,
@@ -179,11 +188,47 @@ pub(super) async fn write(
         subscription.schema_version,
         rate(subscription),
         enables,
+        new_id.map(SubscriptionId::as_uuid),
     )
     .execute(connection)
     .await
     .map_err(|error| blame(error, Subject::Subscription, subscription.name.as_str()))?;
     Ok(())
+}
+
+/// Adds the row of a command, under this id where one is given. `None`: the name is taken.
+pub(crate) async fn insert(
+    connection: &mut PgConnection,
+    subscription: &DesiredSubscription,
+    id: Option<SubscriptionId>,
+) -> Result<Option<SubscriptionId>, StoreError> {
+    let id = sqlx::query_scalar!(
+        "insert into hookstead.subscriptions (
+             name, source_id, tenant, event_types, payload_filter, destination, retry_policy,
+             schema_version, rate_limit_per_s, subscription_id, managed_by
+         )
+         values (
+             $1, (select source_id from hookstead.sources where name = $2), $3, $4,
+             $5::text::jsonpath, $6, coalesce($7, hookstead.default_retry_policy()), $8, $9,
+             coalesce($10, gen_random_uuid()), 'command'
+         )
+         on conflict (name) do nothing
+         returning subscription_id",
+        subscription.name.as_str(),
+        subscription.source.as_ref().map(SourceName::as_str),
+        subscription.tenant,
+        &types(subscription),
+        subscription.payload_filter,
+        subscription.destination,
+        subscription.retry_policy,
+        subscription.schema_version,
+        rate(subscription),
+        id.map(SubscriptionId::as_uuid),
+    )
+    .fetch_optional(connection)
+    .await
+    .map_err(|error| blame(error, Subject::Subscription, subscription.name.as_str()))?;
+    Ok(id.map(SubscriptionId::from_uuid))
 }
 
 pub(super) async fn disable(connection: &mut PgConnection, name: &str) -> Result<(), StoreError> {

@@ -1,0 +1,78 @@
+//! Switching subscriptions off and on, as an operator does it: with a line in the
+//! audit log in the same transaction.
+
+use hookstead_domain::SubscriptionId;
+use serde_json::json;
+use sqlx::{Connection as _, PgConnection};
+
+use super::SubscriptionRecord;
+use crate::delivering::{disable_subscription, enable_subscription};
+use crate::error::StoreError;
+
+/// Switches it off. `false`: it was off already, and nothing changed.
+///
+/// `reason` is a code as [`hookstead_domain::ReasonCode`] takes it; `actor` is
+/// written to the audit log, 1 to 256 characters.
+///
+/// # Errors
+///
+/// Those of the server and of the connection.
+pub async fn switch_subscription_off(
+    connection: &mut PgConnection,
+    subscription: &SubscriptionRecord,
+    reason: &str,
+    actor: &str,
+) -> Result<bool, StoreError> {
+    let mut transaction = connection.begin().await?;
+    let id = subscription.subscription_id;
+    if !disable_subscription(&mut transaction, id, reason).await? {
+        return Ok(false);
+    }
+    let (detail, name) = (json!({ "reason": reason }), &subscription.name);
+    let action = "subscription.disable";
+    super::record(&mut transaction, actor, action, name, &detail).await?;
+    transaction.commit().await?;
+    Ok(true)
+}
+
+/// Switches it on. With `rearm`, deliveries that were cancelled because it was off
+/// begin anew, and the answer says how many.
+///
+/// `actor` is written to the audit log, 1 to 256 characters.
+///
+/// # Errors
+///
+/// Those of the server and of the connection. What began anew before stays begun;
+/// repeating goes on where it stopped.
+pub async fn switch_subscription_on(
+    connection: &mut PgConnection,
+    subscription: &SubscriptionRecord,
+    rearm: bool,
+    actor: &str,
+) -> Result<u64, StoreError> {
+    let mut begun = switch_on_once(connection, subscription, rearm, actor).await?;
+    let mut rearmed = begun;
+    // Each call stays within the time limit of the role, and the last one finds
+    // nothing: what began anew is not cancelled any more.
+    while rearm && begun > 0 {
+        begun = enable_subscription(connection, subscription.subscription_id, true).await?;
+        rearmed += begun;
+    }
+    Ok(rearmed)
+}
+
+async fn switch_on_once(
+    connection: &mut PgConnection,
+    subscription: &SubscriptionRecord,
+    rearm: bool,
+    actor: &str,
+) -> Result<u64, StoreError> {
+    let mut transaction = connection.begin().await?;
+    let id: SubscriptionId = subscription.subscription_id;
+    let rearmed = enable_subscription(&mut transaction, id, rearm).await?;
+    let (detail, name) = (json!({ "rearm": rearm }), &subscription.name);
+    let action = "subscription.enable";
+    super::record(&mut transaction, actor, action, name, &detail).await?;
+    transaction.commit().await?;
+    Ok(rearmed)
+}
