@@ -10,7 +10,6 @@ use std::sync::Arc;
 pub struct Cause(Arc<str>);
 
 impl Cause {
-    #[allow(dead_code, reason = "adapters of AWS follow")]
     /// The messages of an error and of all that lies below it.
     pub(crate) fn of(error: &(dyn Error + 'static)) -> Self {
         let mut text = error.to_string();

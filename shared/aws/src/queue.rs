@@ -5,11 +5,13 @@
 //!
 //! Who sends needs [`SendMessages`]; who decides by how much waits needs
 //! [`QueueDepth`]; who polls needs [`ReceiveMessages`]. On Lambda nobody polls: the
-//! event source mapping does. [`LocalQueue`] serves one process.
+//! event source mapping does. [`SqsQueue`] is SQS, [`LocalQueue`] serves one process.
 
 mod limits;
 mod local;
+mod redrive;
 mod refused;
+mod sqs;
 
 use std::fmt;
 use std::pin::Pin;
@@ -18,7 +20,9 @@ use std::time::Duration;
 
 pub use limits::{MAX_BATCH_BYTES, MAX_BODY_BYTES, MAX_ENTRIES, MAX_WAIT};
 pub use local::{LocalQueue, MAX_HELD_BYTES};
+pub use redrive::{RedriveError, redrive};
 pub use refused::{QueueError, SendRefused};
+pub use sqs::{MoveState, MoveTask, SqsQueue};
 
 /// What every operation gives.
 pub type QueueFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,4 +1,4 @@
-//! Test support: a database per test, fault injection, log capture. A dev-dependency only.
+//! Test support: a database per test, an AWS emulator, fault injection, log capture. A dev-dependency only.
 //!
 //! ```no_run
 //! # async fn test() {
@@ -12,6 +12,7 @@
 //! Everything here panics where it fails: a test without its ground to stand on is a
 //! failed test, and the panic's sentence says what to do.
 
+mod aws;
 mod database;
 mod keeper;
 mod logs;
@@ -19,6 +20,7 @@ mod proxy;
 pub mod role;
 mod template;
 
+pub use aws::{Emulator, aws};
 pub use database::{TestDatabase, URL_VARIABLE, database};
 pub use logs::LogCapture;
 pub use proxy::{Fault, FaultProxy};

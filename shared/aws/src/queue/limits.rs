@@ -43,7 +43,6 @@ pub(crate) fn is_allowed(letter: char) -> bool {
 
 /// Cuts messages into calls: as many as fit by number and by bytes, in order. `bytes`
 /// are those of each message, none above [`MAX_BATCH_BYTES`].
-#[allow(dead_code, reason = "the adapter of SQS follows")]
 pub(crate) fn calls(bytes: impl IntoIterator<Item = (usize, usize)>) -> Vec<Vec<usize>> {
     let mut calls: Vec<Vec<usize>> = Vec::new();
     let mut room = 0;

@@ -3,3 +3,12 @@
 #![allow(clippy::unwrap_used)]
 
 mod queue;
+mod stand_in;
+
+use hookstead_aws::Aws;
+
+/// Clients of the emulator.
+async fn emulated() -> Aws {
+    let emulator = hookstead_testkit::aws().await;
+    Aws::read(|name| emulator.variable(name)).unwrap()
+}

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use hookstead_aws::queue::{
-    MAX_BODY_BYTES, MAX_ENTRIES, QueueDepth, ReceiveMessages, Received, SendMessages,
+    MAX_BODY_BYTES, MAX_ENTRIES, QueueDepth, ReceiveMessages, Received, SendMessages, redrive,
 };
 
 /// How long received messages stay hidden: SQS counts in seconds, and real ones pass in tests.
@@ -22,9 +22,6 @@ pub(super) trait Subject {
 
     /// A queue and its queue of dead letters, both empty.
     async fn queues(&self) -> (Self::Queue, Self::Queue);
-
-    /// Moves all that waits on the queue of dead letters to the other, and waits for that.
-    async fn move_back(&self, queue: &Self::Queue, dead_letters: &Self::Queue);
 }
 
 /// The tests of the suite, over the subject that an expression gives.
@@ -251,7 +248,7 @@ pub(super) async fn dead_letters_move_back_and_start_anew(subject: &impl Subject
     }
     assert!(is_empty(&queue).await);
     assert_eq!(dead_letters.depth().await.unwrap(), 3);
-    subject.move_back(&queue, &dead_letters).await;
+    assert_eq!(redrive(&dead_letters, &queue).await, Ok(3));
     assert_eq!(dead_letters.depth().await.unwrap(), 0);
     let received = receive_n(&queue, sent.len()).await;
     assert!(received.iter().all(|one| one.receive_count == 1));

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookstead_aws::queue::{
-    LocalQueue, MAX_HELD_BYTES, QueueDepth as _, ReceiveMessages as _, SendMessages as _,
+    LocalQueue, MAX_HELD_BYTES, QueueDepth as _, ReceiveMessages as _, RedriveError,
+    SendMessages as _, redrive,
 };
 use tokio::time::Instant;
 
@@ -22,10 +23,6 @@ impl Subject for Local {
         let queue = LocalQueue::new(VISIBILITY_TIMEOUT)
             .with_dead_letters(Arc::clone(&dead_letters), MAX_RECEIVES);
         (Arc::new(queue), dead_letters)
-    }
-
-    async fn move_back(&self, queue: &Self::Queue, dead_letters: &Self::Queue) {
-        dead_letters.move_all_to(queue);
     }
 }
 
@@ -148,6 +145,31 @@ async fn several_receivers_share_the_messages_and_none_gets_one_twice() {
     let count = all.len();
     all.dedup();
     assert_eq!((count, all.len()), (100, 100));
+}
+
+#[tokio::test]
+async fn moving_a_full_queue_at_once_makes_its_messages_new_ones() {
+    let from = LocalQueue::new(MINUTE);
+    let to = LocalQueue::new(MINUTE);
+    send_all(&from, &bodies(0..25)).await;
+    from.receive(5, Duration::ZERO).await.unwrap();
+    // Those being worked on stay.
+    assert_eq!(from.move_all_to(&to), 20);
+    assert_eq!((from.depth().await, to.depth().await), (Ok(0), Ok(20)));
+    let moved = to.receive(10, Duration::ZERO).await.unwrap();
+    assert!(moved.iter().all(|one| one.receive_count == 1));
+}
+
+#[tokio::test]
+async fn what_the_other_queue_refuses_stays_where_it_was() {
+    let full = LocalQueue::new(MINUTE);
+    let megabyte = "x".repeat(1024 * 1024 - 128);
+    send_all(&full, &vec![megabyte; MAX_HELD_BYTES / (1024 * 1024)]).await;
+    let from = LocalQueue::new(Duration::ZERO);
+    send_all(&from, &bodies(0..3)).await;
+    let error = redrive(&from, &full).await.unwrap_err();
+    assert!(matches!(&error, RedriveError::Send(refused) if refused.is_transient()));
+    assert_eq!(from.depth().await, Ok(3));
 }
 
 #[tokio::test]
