@@ -62,7 +62,7 @@ impl OutgoingRequest {
         let unwritable = || Cause::new(ErrorClass::InvalidDestination, failure::REQUEST);
         let mut request = Request::new(Full::new(self.body.clone()));
         *request.method_mut() = self.method.clone();
-        *request.uri_mut() = target.path_and_query().parse().map_err(|_| unwritable())?;
+        *request.uri_mut() = target.request_uri().map_err(|_| unwritable())?;
         let mut headers = self.headers.clone();
         for name in FRAMING {
             headers.remove(name);

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use hookstead_domain::ErrorClass;
+use http::Uri;
 use tokio_rustls::rustls::pki_types::ServerName;
 use url::{Host, Url};
 
@@ -147,7 +148,9 @@ impl Target {
         let port = url.port_or_known_default().filter(|port| *port != 0);
         let port = port.ok_or(TargetError::InvalidPort)?;
         let host = host(&url, allowed)?;
-        Ok(Self { url, host, port })
+        let target = Self { url, host, port };
+        target.request_uri()?;
+        Ok(target)
     }
 
     /// Whether the way there is encrypted.
@@ -177,11 +180,12 @@ impl Target {
     }
 
     /// Path and query, as they stand on the request line.
-    pub(crate) fn path_and_query(&self) -> String {
-        match self.url.query() {
+    pub(crate) fn request_uri(&self) -> Result<Uri, TargetError> {
+        let path = match self.url.query() {
             Some(query) => format!("{}?{query}", self.url.path()),
             None => self.url.path().to_owned(),
-        }
+        };
+        path.parse().map_err(|_| TargetError::InvalidUrl)
     }
 
     /// The name that the certificate must be for.
@@ -230,5 +234,59 @@ fn host(url: &Url, allowed: &AllowList) -> Result<TargetHost, TargetError> {
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Target(redacted)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::is_public;
+    use http::HeaderValue;
+    use proptest::prelude::*;
+
+    /// Pieces of URLs, in combinations that people would not think of.
+    fn urls() -> impl Strategy<Value = String> {
+        let host = prop_oneof![
+            "[0-9a-fx.]{1,18}",
+            "\\[[0-9a-f:.]{2,30}\\]",
+            "[a-z0-9_.-]{1,20}",
+            "\\PC{1,10}",
+            any::<[u8; 4]>().prop_map(|bytes| Ipv4Addr::from(bytes).to_string()),
+            any::<u32>().prop_map(|bits| format!("{bits:#x}")),
+            any::<u32>().prop_map(|bits| bits.to_string()),
+            any::<u128>().prop_map(|bits| format!("[{}]", Ipv6Addr::from_bits(bits))),
+            any::<u32>().prop_map(|bits| format!("[::ffff:{}]", Ipv4Addr::from_bits(bits))),
+            any::<u32>().prop_map(|bits| format!("[64:ff9b::{}]", Ipv4Addr::from_bits(bits))),
+        ];
+        let rest = prop_oneof![
+            Just(String::new()),
+            "(:[0-9]{1,5})?/\\PC{0,20}",
+            "\\PC{0,20}"
+        ];
+        (prop_oneof![Just("https://"), Just("http://")], host, rest)
+            .prop_map(|(scheme, host, rest)| format!("{scheme}{host}{rest}"))
+    }
+
+    proptest! {
+        #[test]
+        fn what_passes_is_public_and_can_be_written(url in urls()) {
+            let Ok(target) = Target::parse(&url, true) else { return Ok(()) };
+            if let TargetHost::Addresses(addresses) = target.host() {
+                prop_assert!(addresses.iter().all(|address| is_public(*address)));
+            }
+            prop_assert!(target.request_uri().is_ok());
+            prop_assert!(target.server_name().is_ok());
+            let authority = target.authority();
+            prop_assert!(HeaderValue::from_str(&authority).is_ok());
+            // What is written on the wire names the same place.
+            let again = format!("{}://{authority}/", target.url.scheme());
+            let again = Target::parse(&again, true);
+            prop_assert_eq!(again.map(|again| again.host), Ok(target.host));
+        }
+
+        #[test]
+        fn no_text_breaks_the_parser(text in "\\PC{0,60}|[\\x00-\\x7f]{0,60}") {
+            let _: Result<Target, TargetError> = Target::parse(&text, true);
+        }
     }
 }
