@@ -41,6 +41,22 @@ macro_rules! error_classes {
     };
 }
 
+impl ErrorClass {
+    /// Whether the failure says something about the destination. One that lies with us
+    /// must neither pause a subscription nor switch it off.
+    #[must_use]
+    pub const fn counts_against_destination(self) -> bool {
+        !matches!(
+            self,
+            Self::HandlerMissing
+                | Self::SecretUnavailable
+                | Self::EventMissing
+                | Self::WorkerLost
+                | Self::Internal
+        )
+    }
+}
+
 /// What a failure says about the next attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailureKind {
@@ -131,6 +147,23 @@ mod tests {
             "no_such_class".parse::<ErrorClass>(),
             Err(UnknownErrorClass)
         );
+    }
+
+    #[test]
+    fn what_lies_with_us_does_not_count_against_a_destination() {
+        let ours: Vec<_> = ErrorClass::ALL
+            .iter()
+            .filter(|class| !class.counts_against_destination())
+            .map(|class| class.as_str())
+            .collect();
+        let expected = [
+            "handler_missing",
+            "secret_unavailable",
+            "event_missing",
+            "worker_lost",
+            "internal",
+        ];
+        assert_eq!(ours, expected);
     }
 
     #[test]
