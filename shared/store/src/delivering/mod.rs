@@ -6,6 +6,7 @@
 
 mod claim;
 mod claimed;
+mod entity_lock;
 mod finish;
 mod lease;
 mod rearm;
@@ -13,6 +14,7 @@ mod subscription;
 
 pub use claim::{CLAIM_SQL, Claim, ClaimAnswer, ClaimRequest, claim};
 pub use claimed::{Claimed, ClaimedEvent, ClaimedSubscription, SealedSecret};
+pub use entity_lock::lock_entity;
 pub use finish::{
     AttemptFacts, FINISH_SQL, Failing, Finish, FinishAnswer, FinishedAttempt, earlier_failures,
     finish,
