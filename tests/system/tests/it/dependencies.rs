@@ -17,7 +17,7 @@ const LAYERS: [(&str, &[&str]); 4] = [
             "hookstead-store",
         ],
     ),
-    ("functions", &["hookstead-receiver"]),
+    ("functions", &["hookstead-receiver", "hookstead-worker"]),
     (
         "commands",
         &["hookstead", "xtask", "hookstead-system-tests"],

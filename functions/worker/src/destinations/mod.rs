@@ -1,0 +1,7 @@
+//! The kinds of destinations.
+
+mod http;
+mod secrets;
+
+pub use http::HttpDestination;
+pub use secrets::{OpenSecrets, OpeningSecret, SecretUnavailable};
