@@ -78,6 +78,16 @@ pub enum CustomHeaderError {
 }
 
 impl CustomHeaderError {
+    /// Every code, for the reference page.
+    pub const CODES: [&str; 6] = [
+        "too_many_headers",
+        "invalid_header_name",
+        "invalid_header_value",
+        "reserved_header",
+        "connection_header",
+        "duplicate_header",
+    ];
+
     /// The stable code.
     #[must_use]
     pub const fn code(&self) -> &'static str {

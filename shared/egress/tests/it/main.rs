@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bodies;
+mod docs;
 mod errors;
 mod guard;
 mod headers;
