@@ -2,6 +2,7 @@
 //! particular to one.
 #![allow(clippy::unwrap_used)]
 
+mod keys;
 mod queue;
 mod stand_in;
 
