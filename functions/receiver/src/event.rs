@@ -68,6 +68,7 @@ impl<'r> Draft<'r> {
         source: &'a Source,
         raw_body: &'a [u8],
         region: Option<&'a str>,
+        kicked: bool,
     ) -> NewEvent<'a> {
         NewEvent {
             event_id: self.event_id,
@@ -88,6 +89,7 @@ impl<'r> Draft<'r> {
             received_at: self.received_at,
             cause_event_id: None,
             region,
+            kicked,
         }
     }
 

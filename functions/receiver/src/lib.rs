@@ -14,6 +14,7 @@ mod dedupe;
 mod directory;
 mod event;
 pub mod http_api;
+mod kick;
 pub mod logs;
 mod receiver;
 mod rejection;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hookstead_aws::queue::SendMessages;
 use hookstead_domain::{ErrorCode, SourceName};
 use hookstead_secrets::{CacheLimits, SecretCache, SecretProvider};
 use hookstead_signing::{Rejection, Request, Scheme, Signs, Verified};
@@ -17,6 +18,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::directory::{Directory, DirectoryLimits, Source};
 use crate::event::Draft;
+use crate::kick::Kick;
 use crate::rejection;
 use crate::request::InboundRequest;
 
@@ -41,6 +43,7 @@ pub struct Receiver<P> {
     clock: Clock,
     limits: Limits,
     region: Option<String>,
+    kick: Option<Kick>,
 }
 
 /// What the steps after the look-up share.
@@ -105,6 +108,17 @@ impl<P: SecretProvider> Receiver<P> {
             clock,
             limits,
             region,
+            kick: None,
+        }
+    }
+
+    /// Asks for first attempts on this queue right after each commit. Without it, the
+    /// relay alone asks.
+    #[must_use]
+    pub fn with_kick(self, queue: impl SendMessages + 'static) -> Self {
+        Self {
+            kick: Some(Kick::new(queue)),
+            ..self
         }
     }
 
@@ -240,14 +254,15 @@ impl<P: SecretProvider> Receiver<P> {
         if !call.source.allows(&draft.event_type) {
             return Err(call.refuse(ErrorCode::EventTypeNotAllowed, None));
         }
-        let row = draft.row(call.source, &call.inbound.body, self.region.as_deref());
+        let region = self.region.as_deref();
+        let row = draft.row(call.source, &call.inbound.body, region, self.kick.is_some());
         let storing = async {
             match self.connections.run(&Ingest(&row)).await? {
                 Ingested::Stored { deliveries } => {
                     tracing::info!(source.name = call.name(), event.id = %draft.event_id(),
-                        event.deliveries = deliveries, body.length = request.body.len(),
+                        event.deliveries = deliveries.len(), body.length = request.body.len(),
                         "an event was stored");
-                    Ok(Answer::stored(draft.event_id()))
+                    Ok((Answer::stored(draft.event_id()), deliveries))
                 }
                 Ingested::Duplicate => {
                     let find = FirstEventId {
@@ -260,14 +275,18 @@ impl<P: SecretProvider> Receiver<P> {
                         event.id = first.map(tracing::field::display),
                         "an event had been stored before"
                     );
-                    Ok(Answer::duplicate(first))
+                    Ok((Answer::duplicate(first), Vec::new()))
                 }
             }
         };
-        timeout(call.store_time_left, storing)
+        let (answer, deliveries) = timeout(call.store_time_left, storing)
             .await
             .unwrap_or(Err(StoreError::Silent))
-            .map_err(|error| store_unavailable("an event could not be stored", &error))
+            .map_err(|error| store_unavailable("an event could not be stored", &error))?;
+        if let Some(kick) = &self.kick {
+            kick.ask(&deliveries).await;
+        }
+        Ok(answer)
     }
 }
 

@@ -3,6 +3,9 @@
 --
 -- The key decides. Where it is already there, `new_key` is empty, so is everything
 -- that selects from it, and the statement returns no row: a duplicate.
+--
+-- $19 is for how many seconds the relay leaves the deliveries to whoever asks for
+-- their first attempts right after this commits; 0 where nobody does.
 with incoming as materialized (
     select $10::text::jsonb as payload
 ),
@@ -27,6 +30,7 @@ new_event as (
 matching as materialized (
     select
         s.subscription_id,
+        hookstead.delivery_id($1, s.subscription_id) as delivery_id,
         s.retry_policy,
         hookstead.filter_match_us(s.payload_filter, incoming.payload) as filter_match_us
     from new_key
@@ -43,12 +47,13 @@ new_deliveries as (
         attempt_budget, filter_match_us, policy
     )
     select
-        hookstead.delivery_id($1, m.subscription_id), $1, m.subscription_id, $16, $16,
+        m.delivery_id, $1, m.subscription_id, $16,
+        $16 + $19 * interval '1 second',
         1 + jsonb_array_length(m.retry_policy -> 'schedule_s'), m.filter_match_us,
         nullif(m.retry_policy, hookstead.default_retry_policy())
     from matching m
     where m.filter_match_us is not null
-    returning 1
 )
-select (select count(*) from new_deliveries) as "deliveries!"
+-- Read from what was to be inserted: whoever ingests may not read the queue.
+select array(select m.delivery_id from matching m where m.filter_match_us is not null) as "deliveries!"
 from new_key

@@ -1,6 +1,6 @@
 //! Storing an event: once, whole, in one round trip.
 
-use hookstead_domain::{EventId, SourceId};
+use hookstead_domain::{DeliveryId, EventId, SourceId};
 use serde_json::Value;
 use sqlx::PgConnection;
 use time::OffsetDateTime;
@@ -13,7 +13,7 @@ use crate::payload::PayloadError;
 /// event id, source id, external event id, idempotency key, event type, tenant,
 /// schema version, raw body, content type, payload as JSON text, payload error,
 /// headers as JSON, signature verified, verified with, occurred at, received at,
-/// region, cause event id.
+/// region, cause event id, seconds that the relay leaves the deliveries to a kick.
 pub const INGEST_SQL: &str = include_str!("../queries/ingest.sql");
 
 /// What the server answers when it cannot make jsonb of a text that we took for
@@ -63,6 +63,9 @@ pub struct NewEvent<'a> {
     pub cause_event_id: Option<EventId>,
     /// The cloud region that received it.
     pub region: Option<&'a str>,
+    /// Whether the caller asks for the first attempts itself, right after the commit:
+    /// the relay then leaves them alone for [`KICK_GRACE_S`].
+    pub kicked: bool,
 }
 
 /// Ids and sizes alone: bodies and headers are never printed.
@@ -77,13 +80,18 @@ impl std::fmt::Debug for NewEvent<'_> {
     }
 }
 
+/// How long the relay leaves new deliveries to the kick that follows their commit, in
+/// seconds: a kick and its claim take milliseconds, and one that was lost is made up
+/// for before anybody minds.
+pub const KICK_GRACE_S: u32 = 3;
+
 /// How [`ingest`] ended. Both mean: the event is committed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ingested {
     /// It was new.
     Stored {
-        /// How many subscriptions it is owed to.
-        deliveries: u32,
+        /// What it is owed as: one for each subscription that matches.
+        deliveries: Vec<DeliveryId>,
     },
     /// The source already had an event with this key. Nothing was written.
     Duplicate,
@@ -158,11 +166,16 @@ async fn insert(
         event.received_at,
         event.region,
         event.cause_event_id.map(EventId::as_uuid),
+        f64::from(if event.kicked { KICK_GRACE_S } else { 0 }),
     )
     .fetch_optional(connection)
     .await?;
     Ok(row.map_or(Ingested::Duplicate, |row| Ingested::Stored {
-        deliveries: u32::try_from(row.deliveries).unwrap_or(u32::MAX),
+        deliveries: row
+            .deliveries
+            .into_iter()
+            .map(DeliveryId::from_uuid)
+            .collect(),
     }))
 }
 

@@ -27,7 +27,9 @@ pub use error::{ConnectionFault, Refusal, StoreError};
 pub use events::{
     DeliverySummary, EventDetail, EventFilter, EventSummary, list_events, pull_event, show_event,
 };
-pub use ingest::{FirstEventId, INGEST_SQL, Ingest, Ingested, NewEvent, first_event_id, ingest};
+pub use ingest::{
+    FirstEventId, INGEST_SQL, Ingest, Ingested, KICK_GRACE_S, NewEvent, first_event_id, ingest,
+};
 pub use manifest::{
     Action, Applied, Change, Desired, DesiredSource, DesiredSubscription, ManifestError, Plan,
     Subject, apply, apply_with_secrets, plan,

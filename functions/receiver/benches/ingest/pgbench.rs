@@ -114,6 +114,7 @@ fn script_text(source_id: &str) -> anyhow::Result<String> {
         format!("'{received_at}'::timestamptz"),
         "null::text".to_owned(),
         "null::uuid".to_owned(),
+        "0::float8".to_owned(),
     ];
     let mut sql: String = INGEST_SQL
         .lines()

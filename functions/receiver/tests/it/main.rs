@@ -8,6 +8,7 @@ mod directory;
 mod faults;
 mod gateway;
 mod handshakes;
+mod kick;
 mod logs;
 mod paths;
 mod secrets;

@@ -4,10 +4,10 @@ use hookstead_store::{Ingested, NewEvent, ingest};
 
 use crate::support::{Fixture, event, fixture};
 
-async fn deliveries(fixture: &Fixture, new: &NewEvent<'_>) -> u32 {
+async fn deliveries(fixture: &Fixture, new: &NewEvent<'_>) -> usize {
     let mut receiver = fixture.receiver().await;
     match ingest(&mut receiver, new).await.unwrap() {
-        Ingested::Stored { deliveries } => deliveries,
+        Ingested::Stored { deliveries } => deliveries.len(),
         Ingested::Duplicate => panic!("the event was stored before"),
     }
 }

@@ -1,17 +1,17 @@
 //! Bodies that are not what jsonb would like.
 
 use hookstead_store::payload::{PayloadCheck, check, parse};
-use hookstead_store::{Ingested, NewEvent, ingest};
+use hookstead_store::{NewEvent, ingest};
 use sqlx::PgConnection;
 
-use crate::support::{Fixture, event, fixture};
+use crate::support::{Fixture, event, fixture, stored_for};
 
 type Stored = (Vec<u8>, Option<String>, Option<String>);
 
 async fn stored(fixture: &mut Fixture, new: &NewEvent<'_>) -> Stored {
     let mut receiver = fixture.receiver().await;
     let outcome = ingest(&mut receiver, new).await.unwrap();
-    assert_eq!(outcome, Ingested::Stored { deliveries: 0 });
+    assert_eq!(stored_for(&outcome), Some(0));
     sqlx::query_as(
         "select raw_body, payload::text, payload_error from hookstead.events where event_id = $1",
     )

@@ -191,7 +191,7 @@ async fn the_ingest_statement_touches_no_partition_but_the_one_it_writes() {
     let mut fixture = fixture().await;
     fixture.subscribe("orders").await;
     let types = "uuid, uuid, text, text, text, text, text, bytea, text, text, text, jsonb, boolean,
-                 text, timestamptz, timestamptz, text, uuid";
+                 text, timestamptz, timestamptz, text, uuid, float8";
     fixture
         .run(&format!(
             "prepare ingest ({types}) as {}",
@@ -203,7 +203,7 @@ async fn the_ingest_statement_touches_no_partition_but_the_one_it_writes() {
         .await;
     let plan: Vec<String> = sqlx::raw_sql(
         "explain (costs off) execute ingest (gen_random_uuid(), gen_random_uuid(), 'k', null, 't',
-         null, '1', '', null, '{}', null, '{}', true, 'v', now(), now(), null, null)",
+         null, '1', '', null, '{}', null, '{}', true, 'v', now(), now(), null, null, 0)",
     )
     .fetch_all(&mut fixture.admin)
     .await

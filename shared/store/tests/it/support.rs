@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hookstead_domain::{EventId, SourceId};
 use hookstead_store::payload::{PayloadCheck, check};
-use hookstead_store::{ConnectionLimits, Connections, NewEvent};
+use hookstead_store::{ConnectionLimits, Connections, Ingested, NewEvent};
 use hookstead_testkit::{TestDatabase, role};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgConnection};
@@ -83,6 +83,14 @@ impl Fixture {
     }
 }
 
+/// How many subscriptions an event was stored for; `None` for a duplicate.
+pub(crate) fn stored_for(outcome: &Ingested) -> Option<usize> {
+    match outcome {
+        Ingested::Stored { deliveries } => Some(deliveries.len()),
+        Ingested::Duplicate => None,
+    }
+}
+
 pub(crate) async fn run(connection: &mut PgConnection, sql: &str) {
     sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))
         .execute(connection)
@@ -137,5 +145,6 @@ pub(crate) fn event<'a>(source: SourceId, key: &'a str, body: &'a [u8]) -> NewEv
         received_at: now,
         cause_event_id: None,
         region: Some("eu-west-1"),
+        kicked: false,
     }
 }

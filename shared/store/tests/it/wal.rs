@@ -40,7 +40,7 @@ async fn wal_bytes(fixture: &mut Fixture, n: u32) -> u64 {
              || '70008000' || lpad(to_hex({n}), 12, '0'))::uuid,
          '{source}', 'evt_{n:016}', null, 'invoice.paid', null, '1', convert_to('{body}', 'UTF8'),
          'application/json; charset=utf-8', '{body}', null, '{headers}', true, 'AWSCURRENT', now(),
-         now(), null, null)"
+         now(), null, null, 0)"
     );
     let row = sqlx::raw_sql(AssertSqlSafe(sql))
         .fetch_one(&mut fixture.admin)
@@ -63,7 +63,7 @@ async fn an_event_of_2_kib_with_one_delivery_writes_at_most_3600_bytes_of_log() 
     let mut fixture = fixture().await;
     fixture.subscribe("orders").await;
     let types = "uuid, uuid, text, text, text, text, text, bytea, text, text, text, jsonb, boolean,
-                 text, timestamptz, timestamptz, text, uuid";
+                 text, timestamptz, timestamptz, text, uuid, float8";
     let prepare = format!(
         "prepare ingest ({types}) as {}",
         hookstead_store::INGEST_SQL
