@@ -1,7 +1,9 @@
 //! What the fuzz targets share: turning bytes into requests, and what must hold for all of them.
 
 use std::hint::black_box;
+use std::net::Ipv4Addr;
 
+use hookstead_egress::{AllowList, Target};
 use hookstead_signing::{
     Candidate, EventRule, Headers, JsonPath, Location, Request, Scheme, Secret, Timestamp,
     ValueRule, builtin, dedupe_key, explain, extract, handshake, kinds, sign, verify,
@@ -228,4 +230,44 @@ pub fn whole(data: &[u8]) {
         secret: &secret,
     }];
     black_box(explain(scheme, &request, &candidates, now(), Some(300)));
+}
+
+/// Checks a URL as it is checked when it is saved. What passes without exceptions leads to
+/// no address that the standard library knows to be special, and has a way to be written.
+pub fn judge_target(data: &[u8]) {
+    let text = std::str::from_utf8(data).unwrap_or_default();
+    black_box(text.parse::<AllowList>().is_ok());
+    if Target::parse(text, true).is_err() {
+        return;
+    }
+    let url = url::Url::parse(text).expect("what passes is a URL");
+    assert!(matches!(url.scheme(), "http" | "https"));
+    assert!(url.username().is_empty() && url.password().is_none() && url.fragment().is_none());
+    match url.host().expect("what passes has a host") {
+        url::Host::Ipv4(address) => assert!(!is_special(address)),
+        url::Host::Ipv6(address) => match address.to_ipv4() {
+            Some(inner) => assert!(!is_special(inner)),
+            None => assert!(
+                !address.is_unique_local()
+                    && !address.is_unicast_link_local()
+                    && !address.is_multicast()
+            ),
+        },
+        url::Host::Domain(name) => {
+            let name = name.trim_end_matches('.');
+            assert!(name != "localhost" && !name.ends_with(".localhost"));
+        }
+    }
+    // Exceptions only ever let more through.
+    assert!(Target::parse_allowing(text, true, &"10.0.0.0/8".parse().expect("a block")).is_ok());
+}
+
+fn is_special(address: Ipv4Addr) -> bool {
+    address.is_private()
+        || address.is_loopback()
+        || address.is_link_local()
+        || address.is_broadcast()
+        || address.is_documentation()
+        || address.is_multicast()
+        || address.is_unspecified()
 }
