@@ -1,11 +1,16 @@
 //! The worker's configuration, read once at the start of the process.
 
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use hookstead_aws::keys::{KeyFile, KmsKeys, Sealer};
+use hookstead_aws::{Aws, AwsConfigError};
 use hookstead_egress::{AllowList, Egress, EgressError, EgressSettings};
 use hookstead_store::{ConnectionLimits, Connections, StoreError};
 
 use crate::destination::Destinations;
+use crate::destinations::{HttpDestination, NoKeys, OpenSecrets};
 use crate::handler::{HandlerDestination, Handlers};
 use crate::worker::{Worker, WorkerSettings};
 
@@ -44,10 +49,23 @@ pub struct Config {
     /// `HOOKSTEAD_ALLOW_PRIVATE`: blocks of addresses, with commas between them, that may
     /// be called although they are not public.
     pub allow_private: AllowList,
+    /// `HOOKSTEAD_KMS_KEY_ID` or `HOOKSTEAD_KEY_FILE`: what the signing secrets of
+    /// subscriptions are sealed under. With neither nothing can be signed, which is
+    /// right for a worker that only runs handlers.
+    pub key: Option<KeyPlace>,
     /// `AWS_LAMBDA_LOG_STREAM_NAME`, else `HOSTNAME`: the worker's name.
     pub name: String,
     /// `AWS_REGION`: recorded with every attempt.
     pub region: Option<String>,
+}
+
+/// Where the key of secrets is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyPlace {
+    /// A key of KMS, by its id.
+    Kms(String),
+    /// A local file of keys.
+    File(PathBuf),
 }
 
 /// Everything that is wrong with the configuration, at once.
@@ -64,6 +82,9 @@ pub enum StartError {
     /// The database cannot be reached as it is configured.
     #[error("the database URL cannot be used")]
     Store(#[from] StoreError),
+    /// The key of secrets is in KMS, and AWS cannot be called.
+    #[error("the key of secrets cannot be used")]
+    Aws(#[from] AwsConfigError),
     /// The client for outgoing requests cannot be made.
     #[error("the client for outgoing requests cannot be made")]
     Egress(#[from] EgressError),
@@ -118,6 +139,12 @@ impl Config {
             problems.push(problem.to_owned());
             AllowList::none()
         });
+        let kms = read("HOOKSTEAD_KMS_KEY_ID").map(KeyPlace::Kms);
+        let file = read("HOOKSTEAD_KEY_FILE").map(|path| KeyPlace::File(path.into()));
+        if kms.is_some() && file.is_some() {
+            let problem = "HOOKSTEAD_KMS_KEY_ID and HOOKSTEAD_KEY_FILE are both set";
+            problems.push(problem.to_owned());
+        }
         if !problems.is_empty() {
             return Err(ConfigError { problems });
         }
@@ -128,6 +155,7 @@ impl Config {
             max_leases_per_subscription: u32::try_from(max_leases).unwrap_or(u32::MAX),
             handler_connections: usize::try_from(handlers).unwrap_or(1),
             allow_private,
+            key: kms.or(file),
             name: name.unwrap_or_else(|| "worker".to_owned()),
             region: read("AWS_REGION"),
         })
@@ -142,6 +170,19 @@ impl Config {
             max_leases_per_subscription: self.max_leases_per_subscription,
             ..WorkerSettings::named(&self.name)
         }
+    }
+
+    /// What opens the signing secrets.
+    ///
+    /// # Errors
+    ///
+    /// Where the key is in KMS, and AWS cannot be called.
+    pub fn secrets(&self) -> Result<Arc<dyn OpenSecrets>, AwsConfigError> {
+        Ok(match &self.key {
+            Some(KeyPlace::Kms(id)) => Arc::new(Sealer::new(KmsKeys::new(&Aws::from_env()?, id))),
+            Some(KeyPlace::File(path)) => Arc::new(Sealer::new(KeyFile::new(path))),
+            None => Arc::new(NoKeys),
+        })
     }
 
     /// A worker with every kind of destination, and these handlers.
@@ -161,7 +202,7 @@ impl Config {
         };
         let connections = Connections::from_url(&self.database_url, limits)?;
         let for_handlers = Connections::from_url(&self.database_url, handler_limits)?;
-        let _egress = Egress::new(EgressSettings {
+        let egress = Egress::new(EgressSettings {
             allowed: self.allow_private.clone(),
             ..EgressSettings::default()
         })?;
@@ -195,12 +236,15 @@ mod tests {
             ("HOOKSTEAD_VISIBILITY_TIMEOUT_S", "CANARY"),
             ("HOOKSTEAD_MAX_LEASES_PER_SUBSCRIPTION", "0"),
             ("HOOKSTEAD_ALLOW_PRIVATE", "CANARY"),
+            ("HOOKSTEAD_KMS_KEY_ID", "CANARY"),
+            ("HOOKSTEAD_KEY_FILE", "CANARY"),
         ]);
         let error = error.err().unwrap().to_string();
         for name in [
             "DATABASE_URL",
             "VISIBILITY_TIMEOUT_S",
             "MAX_LEASES",
+            "KEY_FILE",
             "ALLOW_PRIVATE",
         ] {
             assert!(error.contains(name), "{error}");

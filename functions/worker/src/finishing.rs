@@ -1,6 +1,7 @@
 //! Writing down how attempts ended.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use hookstead_domain::{ErrorClass, FailureKind, SubscriptionId, fails_too_long, pause_after};
 use hookstead_store::StoreError;
@@ -125,7 +126,7 @@ impl Shared {
                         );
                     }
                 })
-        } else if let Some(pause) = pause_after(sick.consecutive_failures) {
+        } else if let Some(pause) = pause_after(sick.consecutive_failures, sick.failing_for) {
             tracing::warn!(
                 subscription.id = %subscription_id,
                 failures = sick.consecutive_failures,
@@ -155,6 +156,7 @@ impl Shared {
 #[derive(Clone, Copy, Default)]
 struct Sick {
     consecutive_failures: u32,
+    failing_for: Duration,
     switched_off: Option<&'static str>,
 }
 
@@ -166,8 +168,13 @@ fn note(ended: &Ended, found: Option<Failing>, failing: &mut HashMap<Subscriptio
     }
     let sick = failing.entry(ended.ledger.subscription_id).or_default();
     if let Some(found) = found {
+        let now = ended.ledger.clock.now();
+        let failing_for = (now - found.first_failure_at)
+            .try_into()
+            .unwrap_or_default();
         sick.consecutive_failures = sick.consecutive_failures.max(found.consecutive_failures);
-        if fails_too_long(found.first_failure_at, ended.ledger.clock.now()) {
+        sick.failing_for = sick.failing_for.max(failing_for);
+        if fails_too_long(found.first_failure_at, now) {
             sick.switched_off = sick.switched_off.or(Some(FAILING));
         }
     }

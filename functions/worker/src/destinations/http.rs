@@ -52,7 +52,7 @@ impl HttpDestination {
         let opening = self.open(&attempt.subscription, attempt.clock);
         let secrets = match timeout_at(deadline, opening).await {
             Ok(Ok(secrets)) => secrets,
-            Ok(Err(unavailable)) => return secret_unavailable(unavailable.code),
+            Ok(Err(unavailable)) => return secret_unavailable(&unavailable.code),
             Err(_) => return secret_unavailable("timeout"),
         };
         let clock = attempt.clock;
@@ -73,7 +73,7 @@ impl HttpDestination {
     ) -> Result<Secrets, SecretUnavailable> {
         let id = subscription.subscription_id;
         let current = subscription.secret_current.as_ref();
-        let current = current.ok_or(SecretUnavailable { code: "no_secret" })?;
+        let current = current.ok_or_else(|| SecretUnavailable::new("no_secret"))?;
         let overlaps = subscription
             .previous_until
             .is_some_and(|until| clock.now() < until);
@@ -101,7 +101,7 @@ impl Destination for HttpDestination {
     }
 }
 
-fn secret_unavailable(code: &'static str) -> Answered {
+fn secret_unavailable(code: &str) -> Answered {
     Answered::failed(ErrorClass::SecretUnavailable, code)
 }
 

@@ -4,4 +4,4 @@ mod http;
 mod secrets;
 
 pub use http::HttpDestination;
-pub use secrets::{OpenSecrets, OpeningSecret, SecretUnavailable};
+pub use secrets::{NoKeys, OpenSecrets, OpeningSecret, SecretUnavailable};
