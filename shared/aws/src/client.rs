@@ -93,18 +93,22 @@ impl Aws {
         })
     }
 
-    /// The same, with each call tried once and given `timeout`: for calls that the
-    /// caller repeats by a schedule of its own.
+    /// The same, with each call tried once: for calls that the caller repeats by a
+    /// schedule of its own, and gives a time each.
     #[must_use]
-    #[allow(dead_code, reason = "targets follow")]
-    pub(crate) fn tried_once(&self, timeout: Duration) -> Self {
-        let config = self
-            .config
-            .to_builder()
-            .retry_config(RetryConfig::disabled())
-            .timeout_config(timeouts(timeout, timeout));
+    pub(crate) fn tried_once(&self) -> Self {
+        let config = self.config.to_builder();
         Self {
-            config: config.build(),
+            config: config.retry_config(RetryConfig::disabled()).build(),
+        }
+    }
+
+    /// The same, for calls in another region. An emulator has all of them.
+    #[must_use]
+    pub(crate) fn in_region(&self, region: &str) -> Self {
+        let region = Region::new(region.to_owned());
+        Self {
+            config: self.config.to_builder().region(region).build(),
         }
     }
 
@@ -115,7 +119,7 @@ impl Aws {
     }
 }
 
-/// Limits of time for one call.
+/// Limits of time for one call, by themselves or in place of the client's.
 pub(crate) fn timeouts(attempt: Duration, call: Duration) -> TimeoutConfig {
     TimeoutConfig::builder()
         .operation_attempt_timeout(attempt)

@@ -56,6 +56,6 @@ pub fn generate_secret() -> Result<Secret, KeyError> {
     // Room for all of it, so that no copy is left behind by growing.
     let mut text = Zeroizing::new(String::with_capacity(64));
     text.push_str("whsec_");
-    STANDARD.encode_string(&*bytes, &mut text);
+    STANDARD.encode_string(bytes.as_slice(), &mut text);
     Ok(Secret::new(std::mem::take(&mut *text)).expect("it is not blank"))
 }

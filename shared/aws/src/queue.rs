@@ -18,6 +18,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(crate) use limits::is_allowed;
 pub use limits::{MAX_BATCH_BYTES, MAX_BODY_BYTES, MAX_ENTRIES, MAX_WAIT};
 pub use local::{LocalQueue, MAX_HELD_BYTES};
 pub use redrive::{RedriveError, redrive};

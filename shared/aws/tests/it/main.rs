@@ -2,9 +2,11 @@
 //! particular to one.
 #![allow(clippy::unwrap_used)]
 
+mod client;
 mod keys;
 mod queue;
 mod stand_in;
+mod targets;
 
 use hookstead_aws::Aws;
 

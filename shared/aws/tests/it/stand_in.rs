@@ -1,5 +1,4 @@
 //! A server that answers as a service of AWS would, where the emulator cannot be made to.
-#![allow(dead_code, reason = "keys and targets follow")]
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -52,7 +51,7 @@ impl Answer {
 
     /// An error as the JSON protocols of AWS write it.
     pub(crate) fn error(status: u16, code: &str) -> Self {
-        let body = serde_json::json!({ "__type": code, "message": "made up" });
+        let body = serde_json::json!({ "__type": code, "message": "CANARY" });
         Self::With(status, Vec::new(), body.to_string())
     }
 }
