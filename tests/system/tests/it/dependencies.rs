@@ -17,7 +17,10 @@ const LAYERS: [(&str, &[&str]); 4] = [
             "hookstead-store",
         ],
     ),
-    ("functions", &["hookstead-receiver", "hookstead-worker"]),
+    (
+        "functions",
+        &["hookstead-receiver", "hookstead-relay", "hookstead-worker"],
+    ),
     (
         "commands",
         &["hookstead", "xtask", "hookstead-system-tests"],

@@ -1,0 +1,123 @@
+//! Leases that ran out are taken away.
+
+use hookstead_domain::{ErrorClass, Outcome, Terms};
+use hookstead_store::delivering::{
+    AttemptFacts, ExpiredLease, Finish, FinishAnswer, FinishedAttempt, expired_leases,
+};
+use hookstead_store::{Operation, StoreError};
+use sqlx::PgConnection;
+
+use super::{EVERY_SECOND, Whole};
+use crate::chance;
+use crate::phase::{Next, Phase, Step};
+use crate::relay::Shared;
+use crate::run::Run;
+use crate::trouble::{PhaseError, chain};
+
+/// Leases of one statement: what a dozen workers hold that die together.
+const BATCH: u16 = 100;
+
+pub(crate) struct Reap(pub(crate) Whole);
+
+struct ReadExpired;
+
+impl Operation for ReadExpired {
+    type Output = Vec<ExpiredLease>;
+
+    async fn run(&self, connection: &mut PgConnection) -> Result<Self::Output, StoreError> {
+        expired_leases(connection, u32::from(BATCH)).await
+    }
+}
+
+impl Step for Reap {
+    const PHASE: Phase = Phase::Reap;
+
+    async fn step(&mut self, run: &Run<'_>) -> Result<Next, PhaseError> {
+        let expired = self.0.run(&ReadExpired).await?;
+        let ends: Vec<_> = expired.iter().filter_map(end).collect();
+        if ends.is_empty() {
+            return Ok(Next::Wait(EVERY_SECOND));
+        }
+        let reaped = self.0.finish(&ends).await?;
+        run.count(|report| report.reaped += reaped);
+        if ends.iter().any(|end| end.next.is_over()) {
+            run.wakes.wake(Phase::Announce);
+        }
+        run.wakes.wake(Phase::Ship);
+        // Without this a row that cannot be written would be tried without a pause.
+        Ok(match reaped {
+            0 => Next::Wait(EVERY_SECOND),
+            _ => Next::Again,
+        })
+    }
+}
+
+/// What becomes of a lease. `None`: it was extended while we looked.
+fn end(expired: &ExpiredLease) -> Option<FinishedAttempt> {
+    let terms = Terms {
+        policy: &expired.policy,
+        jitter: chance::jitter(),
+        now: expired.now,
+    };
+    let next = expired.delivery.reap(expired.lost_before, &terms).ok()?;
+    let outcome = Outcome::failed(ErrorClass::WorkerLost, None);
+    Some(FinishedAttempt {
+        delivery_id: expired.delivery_id,
+        lease_id: expired.lease_id,
+        expired_only: true,
+        next,
+        facts: AttemptFacts {
+            started_at: expired.started_at,
+            ended_at: expired.now.max(expired.started_at),
+            latency_ms: None,
+            status_code: None,
+            outcome: outcome.as_str(),
+            error_class: outcome.error(),
+            error_detail: None,
+            response_sha256: None,
+            response_headers: None,
+            partner_request_id: None,
+        },
+        // A worker that died says nothing about the destination.
+        alive: None,
+        subject: expired.subject.clone(),
+    })
+}
+
+impl Shared {
+    /// Writes ends and says how many were written: the others were somebody else's.
+    /// Where the database refuses the whole, each is written alone.
+    async fn finish(&self, ends: &[FinishedAttempt]) -> Result<u64, StoreError> {
+        match self.finish_together(ends).await {
+            Err(error) if !error.is_transient() && ends.len() > 1 => {
+                let mut written = 0;
+                for end in ends.chunks(1) {
+                    match self.finish_together(end).await {
+                        Ok(one) => written += one,
+                        Err(error) if error.is_transient() => return Err(error),
+                        Err(error) => tracing::error!(
+                            delivery.id = %end[0].delivery_id,
+                            error = chain(&error),
+                            "a lost lease cannot be taken away"
+                        ),
+                    }
+                }
+                Ok(written)
+            }
+            answer => answer,
+        }
+    }
+
+    async fn finish_together(&self, ends: &[FinishedAttempt]) -> Result<u64, StoreError> {
+        let batch = Finish {
+            attempts: ends,
+            worker_id: &self.settings.relay_id,
+            region: self.settings.region.as_deref(),
+        };
+        let answers = self.run(&batch).await?;
+        let written = answers
+            .iter()
+            .filter(|answer| matches!(answer, FinishAnswer::Finished { .. }));
+        Ok(u64::try_from(written.count()).unwrap_or(u64::MAX))
+    }
+}
