@@ -23,18 +23,18 @@ pub const LONGEST_PAUSE_S: u64 = 900;
 /// seconds: five days, longer than a long weekend.
 pub const FAILING_TOO_LONG_S: u64 = 432_000;
 
-/// How long a subscription is left alone after `consecutive_failures`; `None`:
-/// its circuit stays closed.
+/// How long a subscription is left alone after `consecutive_failures`, the first of
+/// which came `failing_for` ago; `None`: its circuit stays closed.
 ///
-/// A pause follows every failure from [`BREAKER_THRESHOLD`] on, each twice as long
-/// as the one before, until [`LONGEST_PAUSE_S`]: between two pauses only one attempt
-/// at a time is made ([`is_half_open`]).
+/// From [`BREAKER_THRESHOLD`] on it is left alone for as long as it has failed already,
+/// from [`FIRST_PAUSE_S`] to [`LONGEST_PAUSE_S`]: between two pauses only one attempt
+/// at a time is made ([`is_half_open`]), so each pause is about twice the one before.
+/// Time counts and not the number of failures, because forty attempts under way at once
+/// fail at once, and that is one outage and not forty.
 #[must_use]
-pub fn pause_after(consecutive_failures: u32) -> Option<Duration> {
-    let doublings = consecutive_failures.checked_sub(BREAKER_THRESHOLD)?;
-    let factor = 1_u64.checked_shl(doublings).unwrap_or(u64::MAX);
-    let pause_s = FIRST_PAUSE_S.saturating_mul(factor).min(LONGEST_PAUSE_S);
-    Some(Duration::from_secs(pause_s))
+pub fn pause_after(consecutive_failures: u32, failing_for: Duration) -> Option<Duration> {
+    let pause_s = failing_for.as_secs().clamp(FIRST_PAUSE_S, LONGEST_PAUSE_S);
+    is_half_open(consecutive_failures).then(|| Duration::from_secs(pause_s))
 }
 
 /// Whether so many failures leave the circuit half open: one attempt at a time.
@@ -57,12 +57,26 @@ mod tests {
     use proptest::prelude::*;
     use time::macros::datetime;
 
+    fn pause_s(failures: u32, failing_for_s: u64) -> Option<u64> {
+        pause_after(failures, Duration::from_secs(failing_for_s)).map(|pause| pause.as_secs())
+    }
+
     #[test]
     fn pauses_double_from_the_tenth_failure_on() {
-        assert_eq!(pause_after(9), None);
-        let pauses: Vec<_> = (10..17).filter_map(pause_after).collect();
-        let seconds = [30, 60, 120, 240, 480, 900, 900].map(Duration::from_secs);
-        assert_eq!(pauses, seconds);
+        assert_eq!(pause_s(9, 1_000_000), None);
+        let mut failing_for_s = 1;
+        let mut pauses = Vec::new();
+        for failures in 10..17 {
+            let pause = pause_s(failures, failing_for_s).unwrap();
+            pauses.push(pause);
+            failing_for_s += pause;
+        }
+        assert_eq!(pauses, [30, 31, 62, 124, 248, 496, 900]);
+    }
+
+    #[test]
+    fn an_outage_that_many_attempts_meet_at_once_is_one_outage() {
+        assert_eq!(pause_s(400, 2), Some(FIRST_PAUSE_S));
     }
 
     #[test]
@@ -77,11 +91,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn more_failures_never_mean_a_shorter_pause(failures: u32) {
-            let pause = pause_after(failures);
+        fn failing_longer_never_means_a_shorter_pause(failures: u32, failing_for_s: u64) {
+            let pause = pause_s(failures, failing_for_s);
             prop_assert_eq!(pause.is_some(), is_half_open(failures));
-            prop_assert!(pause <= pause_after(failures.saturating_add(1)));
-            prop_assert!(pause.unwrap_or_default() <= Duration::from_secs(LONGEST_PAUSE_S));
+            prop_assert!(pause <= pause_s(failures, failing_for_s.saturating_add(1)));
+            prop_assert!(pause.unwrap_or_default() <= LONGEST_PAUSE_S);
         }
     }
 }
