@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hookstead_domain::ErrorClass;
 use hookstead_egress::{DETAILS, Egress, EgressSettings, Resolver, Resolving, SendFailure};
+use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 
@@ -299,4 +300,21 @@ async fn a_dropped_request_closes_its_connection() {
     has_arrived.await.unwrap();
     sending.abort();
     is_closed.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_request_that_took_too_long_is_not_written_to_its_end() {
+    const BODY_BYTES: usize = 32 * 1024 * 1024;
+    let (listener, port) = bound().await;
+    let mut request = post(http(port));
+    request.body = vec![b'x'; BODY_BYTES].into();
+    request.deadline = Duration::from_millis(300);
+    let client = client();
+    let (sent, accepted) = tokio::join!(client.send(request), listener.accept());
+    assert_eq!(sent.unwrap_err().class, ErrorClass::Timeout);
+    // Only now does the server read; what it gets is what the kernels held.
+    let (mut stream, _) = accepted.unwrap();
+    let mut read = Vec::new();
+    stream.read_to_end(&mut read).await.unwrap_or_default();
+    assert!(read.len() < BODY_BYTES, "{} bytes came", read.len());
 }

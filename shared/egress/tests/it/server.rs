@@ -156,7 +156,8 @@ impl Session {
     pub(crate) async fn say_until_closed(&mut self, bytes: &[u8], at_most: usize) -> usize {
         let mut taken = 0;
         while taken < at_most {
-            match self.stream.write(bytes).await {
+            // A write may take a part: the next one goes on there.
+            match self.stream.write(&bytes[taken % bytes.len()..]).await {
                 Ok(0) | Err(_) => break,
                 Ok(count) => taken += count,
             }

@@ -6,9 +6,10 @@ use hookstead_domain::ErrorClass;
 use hookstead_egress::{Egress, EgressError, EgressSettings, SendFailure};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 use crate::server::{Server, Session, answer_all, ok};
 use crate::support::{NAME, http, https, post, settings, values};
@@ -130,6 +131,34 @@ async fn out_09_what_is_not_tls_is_its_own_class() {
     let client = trusting(&authority);
     let failure = client.send(post(https(server.port()))).await.unwrap_err();
     assert_eq!(failure.class, ErrorClass::TlsHandshake);
+}
+
+#[tokio::test]
+async fn out_09_a_server_that_wants_a_certificate_of_ours_is_its_own_class() {
+    // In TLS 1.3 its refusal comes after our side of the handshake is over.
+    let authority = authority();
+    let provider = Arc::new(ring::default_provider());
+    let mut roots = RootCertStore::empty();
+    roots.add(authority.der().clone()).unwrap();
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+    let key = KeyPair::generate().unwrap();
+    let certificate = params(NAME).signed_by(&key, &authority).unwrap();
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_client_cert_verifier(verifier.build().unwrap())
+        .with_single_cert(
+            vec![certificate.der().clone()],
+            PrivateKeyDer::Pkcs8(key.serialize_der().into()),
+        )
+        .unwrap();
+    let tls = TlsAcceptor::from(Arc::new(config));
+    let server = Server::start_tls(tls, |session| answer_all(session, ok("fine"))).await;
+    let client = trusting(&authority);
+    let failure = client.send(post(https(server.port()))).await.unwrap_err();
+    assert_eq!(failure.class, ErrorClass::TlsHandshake);
+    assert!(server.requests().is_empty());
 }
 
 #[tokio::test]
