@@ -1,9 +1,10 @@
 //! `hookstead apply`: the manifest becomes the configuration in the database.
 
+use hookstead_aws::keys::Sealer;
 use hookstead_domain::RetryPolicy;
 use hookstead_store::{
-    Action, Change, Desired, DesiredSource, DesiredSubscription, ManifestError, Plan, StoreError,
-    Subject,
+    Action, Change, Desired, DesiredSource, DesiredSubscription, ManifestError, NewSecret, Plan,
+    Secretless, StoreError, Subject, apply_with_secrets, subscriptions_without_secret,
 };
 use serde_json::{Value, json};
 use sqlx::postgres::PgConnection;
@@ -11,8 +12,12 @@ use sqlx::postgres::PgConnection;
 use crate::database::{Database, Role, given_url};
 use crate::dev::secrets;
 use crate::error::{Doing as _, Error, Exit};
-use crate::manifest::{Manifest, Problem, Problems, Retry, SecretRef, Source, Subscription};
+use crate::keys::{self, Issued, Offer};
+use crate::manifest::{
+    Destination, Manifest, Problem, Problems, Retry, SecretRef, Source, Subscription,
+};
 use crate::output::{self, Table, bad, dim, good};
+use crate::private;
 use crate::project::{Project, ProjectArguments};
 
 /// Write the manifest's sources and subscriptions to the database
@@ -36,6 +41,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     let project = Project::of(&arguments.project)?;
     let manifest = Manifest::read(&arguments.project.manifest)?;
     let database = Database::in_use(&project)?;
+    manifest.check_addresses(&private::allowed(&project)?)?;
     if given_url().is_some() {
         warn_of_development_secrets(&manifest);
     } else if !arguments.plan {
@@ -43,31 +49,99 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
         secrets::prepare(&project, &manifest)?;
     }
     let mut connection = database.connect_as(Role::Admin).await?;
-    let plan = if arguments.plan {
-        check(&mut connection, &manifest).await?
+    let done = if arguments.plan {
+        let plan = check(&mut connection, &manifest).await?;
+        Done {
+            plan,
+            ..Done::default()
+        }
     } else {
-        apply(&mut connection, &manifest).await?
+        let sealer = keys::sealer(&project)?;
+        apply(&mut connection, &manifest, sealer.as_ref()).await?
     };
+    let without_secret = unsigned(&mut connection, &manifest).await?;
     if arguments.json {
-        output::json(&json!({ "applied": !arguments.plan, "changes": plan.changes }))?;
+        output::json(&json!({
+            "applied": !arguments.plan, "changes": done.plan.changes, "secrets": done.issued,
+            "without_secret": names(&without_secret),
+        }))?;
     } else {
-        print(&plan, arguments.plan)?;
+        print(&done, arguments.plan)?;
+    }
+    if !without_secret.is_empty() {
+        say_without_secret(&without_secret, arguments.plan);
     }
     Ok(Exit::Yes)
 }
 
-/// Writes the manifest to the database.
+/// What applying came to.
+#[derive(Default)]
+pub(crate) struct Done {
+    plan: Plan,
+    /// Signing secrets that were issued.
+    pub(crate) issued: Vec<Issued>,
+}
+
+/// Writes the manifest to the database. With a key, subscriptions that post and have no
+/// signing secret get one.
 pub(crate) async fn apply(
     connection: &mut PgConnection,
     manifest: &Manifest,
-) -> Result<Plan, Error> {
+    sealer: Option<&Sealer>,
+) -> Result<Done, Error> {
     check(connection, manifest).await?;
-    let applied = hookstead_store::apply(connection, &desired(manifest), &actor()).await;
-    applied.doing("cannot apply the manifest")
+    let offers = match sealer {
+        Some(sealer) => {
+            let wanted = unsigned(connection, manifest).await?;
+            keys::offers(sealer, &wanted).await?
+        }
+        None => Vec::new(),
+    };
+    let sealed: Vec<NewSecret> = offers.iter().map(|offer| offer.sealed.clone()).collect();
+    let applied = apply_with_secrets(connection, &desired(manifest), &sealed, &actor()).await;
+    let applied = applied.doing("cannot apply the manifest")?;
+    let issued = offers
+        .into_iter()
+        .filter(|offer| applied.secrets_issued.contains(&offer.sealed.name))
+        .map(Offer::into_issued);
+    Ok(Done {
+        plan: applied.plan,
+        issued: issued.collect(),
+    })
+}
+
+/// The subscriptions that post and have no signing secret.
+async fn unsigned(
+    connection: &mut PgConnection,
+    manifest: &Manifest,
+) -> Result<Vec<Secretless>, Error> {
+    let posting = manifest.subscriptions.iter().filter(|subscription| {
+        subscription.enabled && matches!(subscription.destination, Destination::Http(_))
+    });
+    let names: Vec<String> = posting.map(|one| one.name.to_string()).collect();
+    let without = subscriptions_without_secret(connection, &names).await;
+    without.doing("cannot read the subscriptions")
+}
+
+fn names(subscriptions: &[Secretless]) -> Vec<&str> {
+    subscriptions.iter().map(|one| one.name.as_str()).collect()
+}
+
+/// A subscription without a secret gets nothing: deliveries are always signed.
+fn say_without_secret(without: &[Secretless], only_plan: bool) {
+    let names = names(without).join(", ");
+    if only_plan {
+        eprintln!("Applying issues signing secrets for: {names}.");
+    } else {
+        eprintln!(
+            "warning[no_key]: {names} have no signing secret and get no deliveries: {}",
+            keys::no_key()
+        );
+    }
 }
 
 /// Who is written down as the one who applied it.
-fn actor() -> String {
+pub(crate) fn actor() -> String {
     /// The audit log's own limit.
     const MAX_CHARS: usize = 256;
     let user = std::env::var("USER").unwrap_or_default();
@@ -87,7 +161,7 @@ fn actor() -> String {
 fn warn_of_development_secrets(manifest: &Manifest) {
     let sources = manifest.sources.iter();
     let local: Vec<&str> = sources
-        .filter(|source| source.secret == SecretRef::Dev)
+        .filter(|source| source.secret == Some(SecretRef::Dev))
         .map(|source| source.name.as_str())
         .collect();
     if !local.is_empty() {
@@ -186,7 +260,7 @@ fn desired_source(source: &Source) -> DesiredSource {
         kind: source.kind.clone(),
         // A scheme is plain data, so it always has a JSON form.
         scheme: scheme.and_then(|scheme| serde_json::to_value(scheme).ok()),
-        secret_ref: Some(reference(source)),
+        secret_ref: reference(source),
         public_url: source.public_url.clone(),
         tolerance_s: source.tolerance_s,
         allowed_event_types: source.allowed_event_types.clone(),
@@ -198,13 +272,13 @@ fn desired_source(source: &Source) -> DesiredSource {
     }
 }
 
-/// The reference as the receiver reads it.
-pub(crate) fn reference(source: &Source) -> String {
-    match &source.secret {
+/// The reference as the receiver reads it; `None` for a source without an endpoint.
+pub(crate) fn reference(source: &Source) -> Option<String> {
+    Some(match source.secret.as_ref()? {
         SecretRef::Dev => Project::secret_reference(source.name.as_str()),
         SecretRef::Env(name) => format!("env:{name}"),
         SecretRef::File(path) => format!("file:{path}"),
-    }
+    })
 }
 
 fn desired_subscription(subscription: &Subscription) -> DesiredSubscription {
@@ -248,7 +322,8 @@ fn retry_policy(retry: &Retry) -> Option<Value> {
     Some(policy)
 }
 
-fn print(plan: &Plan, only_plan: bool) -> Result<(), Error> {
+fn print(done: &Done, only_plan: bool) -> Result<(), Error> {
+    let plan = &done.plan;
     let mut table = Table::new(["CHANGE", "WHAT", "NAME", "FIELDS"]);
     for change in &plan.changes {
         let (word, fields) = describe(change);
@@ -261,7 +336,11 @@ fn print(plan: &Plan, only_plan: bool) -> Result<(), Error> {
     if !plan.changes.is_empty() {
         output::line(&table.render())?;
     }
-    output::line(&match (plan.is_empty(), only_plan) {
+    if !done.issued.is_empty() {
+        output::line(&format!("{}\n", keys::table(&done.issued).render()))?;
+    }
+    let nothing = plan.is_empty() && done.issued.is_empty();
+    output::line(&match (nothing, only_plan) {
         (true, _) => dim("Nothing changes: the database is as the manifest says."),
         (false, true) => bad("This is a plan; nothing was changed. Without --plan it is applied."),
         (false, false) => good("Applied."),

@@ -6,7 +6,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::error::{Doing as _, Error};
-use crate::project::Project;
+use crate::project::{Project, ProjectArguments, Running};
 
 /// The variable that names a database other than the one of `dev`.
 const URL_VARIABLE: &str = "HOOKSTEAD_DATABASE_URL";
@@ -16,8 +16,10 @@ const URL_VARIABLE: &str = "HOOKSTEAD_DATABASE_URL";
 pub(crate) enum Role {
     /// Stores events, reads nothing back.
     Receiver,
-    /// Reads events and writes sources and subscriptions.
+    /// Reads everything and writes sources and subscriptions.
     Admin,
+    /// Publishes events, and nothing else.
+    Publisher,
 }
 
 impl Role {
@@ -25,6 +27,7 @@ impl Role {
         match self {
             Self::Receiver => "hookstead_receiver",
             Self::Admin => "hookstead_admin",
+            Self::Publisher => "hookstead_publisher",
         }
     }
 }
@@ -74,6 +77,14 @@ impl Database {
         }
     }
 
+    /// The running `dev` of the project, where its database is the one in use.
+    pub(crate) fn of_running(project: &Project) -> Option<Running> {
+        let running = project.running()?;
+        let given = given_url();
+        let same = given.is_none_or(|url| url == running.database.url);
+        same.then_some(running)
+    }
+
     /// How to connect as the user of the URL.
     pub(crate) fn options(&self) -> Result<PgConnectOptions, Error> {
         let parsed: Result<PgConnectOptions, sqlx::Error> = self.url.parse();
@@ -102,10 +113,24 @@ impl Database {
         connect(self.options_as(role)?).await
     }
 
+    /// The same for whoever tries again: it says how it failed, and whether that may pass.
+    pub(crate) async fn open_as(&self, role: Role) -> Result<PgConnection, StoreError> {
+        let options = self
+            .options_as(role)
+            .map_err(|_| StoreError::Misconfigured)?;
+        Ok(PgConnection::connect_with(&options).await?)
+    }
+
     /// A connection as the user of the URL.
     pub(crate) async fn connect(&self) -> Result<PgConnection, Error> {
         connect(self.options()?).await
     }
+}
+
+/// A connection to the database in use, for looking at what is there.
+pub(crate) async fn connect_to_look(arguments: &ProjectArguments) -> Result<PgConnection, Error> {
+    let project = Project::of(arguments)?;
+    Database::in_use(&project)?.connect_as(Role::Admin).await
 }
 
 async fn connect(options: PgConnectOptions) -> Result<PgConnection, Error> {

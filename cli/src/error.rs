@@ -32,6 +32,9 @@ pub(crate) enum Error {
     /// The thing that was asked about is not there.
     #[error("{message}")]
     NotFound { code: &'static str, message: String },
+    /// What was asked for was understood and refused.
+    #[error("{message}")]
+    Refused { code: &'static str, message: String },
     /// A file or folder could not be read or written.
     #[error("{doing} {}", path.display())]
     File {
@@ -67,6 +70,12 @@ pub(crate) enum Error {
         #[source]
         source: hookstead_store::StoreError,
     },
+    /// The key of the secrets could not be used.
+    #[error("the key of signing secrets cannot be used")]
+    Key {
+        #[source]
+        source: hookstead_aws::keys::KeyError,
+    },
     /// No database is known.
     #[error("no database: HOOKSTEAD_DATABASE_URL is not set, and no `hookstead dev` runs in {}", folder.display())]
     NoDatabase { folder: PathBuf },
@@ -99,7 +108,9 @@ impl Error {
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Manifest(_) => "manifest_invalid",
-            Self::Usage { code, .. } | Self::NotFound { code, .. } => code,
+            Self::Usage { code, .. } | Self::NotFound { code, .. } | Self::Refused { code, .. } => {
+                code
+            }
             Self::File { .. } => "file_unusable",
             Self::PortTaken { .. } => "port_taken",
             Self::Listen { .. } => "cannot_listen",
@@ -107,6 +118,7 @@ impl Error {
             Self::Postgres(_) => "postgres_unavailable",
             Self::Store { source, .. } if source.is_transient() => "database_unreachable",
             Self::Store { .. } => "database_refused",
+            Self::Key { .. } => "key_unusable",
             Self::NoDatabase { .. } => "no_database",
             Self::NotRunning { .. } => "dev_not_running",
             Self::Http { .. } => "http_unreachable",
@@ -117,7 +129,7 @@ impl Error {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Manifest(_) | Self::Usage { .. } | Self::File { .. } => Exit::Usage,
-            Self::NotFound { .. } => Exit::No,
+            Self::NotFound { .. } | Self::Refused { .. } => Exit::No,
             _ => Exit::Unreachable,
         }
     }

@@ -7,21 +7,31 @@
 mod address;
 mod apply;
 mod arguments;
+mod attempts;
+mod chance;
 mod database;
+mod deliveries;
 mod dev;
 mod error;
 mod events;
 mod http_client;
+mod keys;
 mod kinds;
 mod latin1;
 mod manifest;
 mod output;
+mod private;
 mod project;
+mod publish;
 mod raw_request;
+mod report;
 mod secret;
 mod send;
 mod signals;
+mod since;
 pub mod sink;
+mod subscriptions;
+mod tail;
 mod verify;
 
 use std::process::ExitCode;
@@ -55,6 +65,12 @@ async fn dispatch(command: Command) -> Result<Exit, Error> {
         Command::Events(arguments) => events::run(arguments).await,
         Command::Apply(arguments) => apply::run(arguments).await,
         Command::Kinds(arguments) => kinds::run(arguments),
+        Command::Deliveries(arguments) => deliveries::run(arguments).await,
+        Command::Attempts(arguments) => attempts::run(arguments).await,
+        Command::Tail(arguments) => tail::run(arguments).await,
+        Command::Subscriptions(arguments) => subscriptions::run(arguments).await,
+        Command::Publish(arguments) => publish::run(arguments).await,
+        Command::Report(arguments) => report::run(arguments).await,
         Command::Sink(arguments) => sink::run(arguments).await,
     }
 }

@@ -1,6 +1,7 @@
 //! The project: the folder of the manifest, and what `dev` keeps beside it.
 //!
-//! `.hookstead/secrets/NAME` holds the development secret of a source, and
+//! `.hookstead/secrets/NAME` holds the development secret of a source,
+//! `.hookstead/keys` the keys that seal signing secrets of subscriptions, and
 //! `.hookstead/dev.json` says where a running `dev` listens and stores. Only
 //! the user who started `dev` can read either.
 
@@ -46,6 +47,8 @@ pub(crate) struct Running {
     pub(crate) url: String,
     /// Its database.
     pub(crate) database: Database,
+    /// Blocks of addresses that are not public and that it calls all the same.
+    pub(crate) allow_private: String,
 }
 
 impl Project {
@@ -74,6 +77,12 @@ impl Project {
     /// Where the development secret of a source is, from the project's folder.
     pub(crate) fn secret_reference(source_name: &str) -> String {
         format!("file:.hookstead/secrets/{source_name}")
+    }
+
+    /// The file of the keys that seal signing secrets. Its folder is there.
+    pub(crate) fn key_file(&self) -> Result<PathBuf, Error> {
+        self.make_state()?;
+        Ok(self.state().join("keys"))
     }
 
     /// The file of the development secret of a source.

@@ -15,7 +15,10 @@ pub(crate) async fn versions(
     project: &Project,
     source: &Source,
 ) -> Result<Vec<SecretVersion>, Error> {
-    let reference = reference(source);
+    let Some(reference) = reference(source) else {
+        let message = format!("source \"{}\" has no secret", source.name.as_str());
+        return Err(Error::usage("secret_unusable", message));
+    };
     let fetched = LocalSecrets::new(project.folder()).fetch(&reference).await;
     fetched.map_err(|error| {
         let name = source.name.as_str();

@@ -22,8 +22,10 @@ use tokio::sync::watch;
 use crate::apply;
 use crate::database::Role;
 use crate::error::{Doing as _, Error, Exit};
+use crate::keys::{self, Issued};
 use crate::manifest::Manifest;
 use crate::output;
+use crate::private;
 use crate::project::{Project, ProjectArguments, Running};
 use crate::signals::Signals;
 use postgres::Prepared;
@@ -49,6 +51,14 @@ pub(crate) struct Arguments {
         value_parser = crate::address::parse
     )]
     listen: SocketAddr,
+    /// Blocks of addresses that are not public and may be called all the same
+    #[arg(
+        long,
+        value_name = "CIDR,…",
+        env = private::VARIABLE,
+        default_value = private::OF_DEV
+    )]
+    allow_private: String,
     #[command(flatten)]
     project: ProjectArguments,
     /// Print the ready message and the logs as JSON
@@ -60,6 +70,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     let mut signals = Signals::listen()?;
     let project = Project::of(&arguments.project)?;
     let manifest = Manifest::read(&arguments.project.manifest)?;
+    manifest.check_addresses(&private::read(&arguments.allow_private)?)?;
     let config = configuration()?;
     let lock = project.lock()?;
     let listener = bind(arguments.listen).await?;
@@ -69,7 +80,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
         started = start(&project, &manifest, config) => Some(started?),
         () = signals.first() => None,
     };
-    let Some((prepared, receiver)) = started else {
+    let Some((prepared, receiver, issued)) = started else {
         return Ok(Exit::Yes);
     };
     let address = listener.local_addr().doing("cannot tell the address")?;
@@ -77,6 +88,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     let running = Running {
         url: url.clone(),
         database: prepared.database.clone(),
+        allow_private: arguments.allow_private,
     };
     project.announce(&lock, &running)?;
     let (tell, told) = watch::channel(false);
@@ -89,6 +101,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
         &project,
         &manifest,
         &prepared.described,
+        &issued,
         arguments.json,
     )
     .await?;
@@ -139,10 +152,11 @@ async fn start(
     project: &Project,
     manifest: &Manifest,
     config: Config,
-) -> Result<(Prepared, Receiver<LocalSecrets>), Error> {
+) -> Result<(Prepared, Receiver<LocalSecrets>, Vec<Issued>), Error> {
     let prepared = postgres::prepare(project).await?;
     let mut connection = prepared.database.connect_as(Role::Admin).await?;
-    apply::apply(&mut connection, manifest).await?;
+    let sealer = keys::of_dev(project)?;
+    let applied = apply::apply(&mut connection, manifest, Some(&sealer)).await?;
     let options = prepared.database.options_as(Role::Receiver)?;
     let limits = ConnectionLimits {
         slots: CONNECTION_SLOTS,
@@ -165,7 +179,7 @@ async fn start(
     };
     let secrets = LocalSecrets::new(project.folder());
     let receiver = Receiver::new(connections, secrets, Clock::system(), limits, config.region);
-    Ok((prepared, receiver))
+    Ok((prepared, receiver, applied.issued))
 }
 
 /// Waits for Ctrl-C or SIGTERM, or for the end of the database server.

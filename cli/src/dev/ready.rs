@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::apply::reference;
 use crate::error::Error;
+use crate::keys::{self, Issued};
 use crate::manifest::{Manifest, SecretRef, Source};
 use crate::output::{self, Table, bold, dim};
 use crate::project::Project;
@@ -14,9 +15,10 @@ use crate::secret;
 struct Row {
     name: String,
     kind: String,
-    endpoint: String,
+    /// `None` where events are published.
+    endpoint: Option<String>,
     /// The secret itself where `dev` made it, else where it is.
-    secret: String,
+    secret: Option<String>,
     try_it: String,
 }
 
@@ -26,6 +28,7 @@ pub(crate) async fn print(
     project: &Project,
     manifest: &Manifest,
     database: &str,
+    issued: &[Issued],
     as_json: bool,
 ) -> Result<(), Error> {
     let mut rows = Vec::new();
@@ -33,21 +36,30 @@ pub(crate) async fn print(
         rows.push(Row {
             name: source.name.to_string(),
             kind: source.kind.clone(),
-            endpoint: format!("{url}/webhooks/{}", source.name.as_str()),
+            endpoint: (!source.is_outbox())
+                .then(|| format!("{url}/webhooks/{}", source.name.as_str())),
             secret: shown_secret(project, source).await,
             try_it: try_it(manifest, source),
         });
     }
     if as_json {
-        let ready = json!({ "ready": true, "url": url, "database": database, "sources": rows });
+        let ready = json!({
+            "ready": true, "url": url, "database": database, "sources": rows, "secrets": issued,
+        });
         return output::line(&ready.to_string());
     }
     let mut table = Table::new(["SOURCE", "KIND", "ENDPOINT", "SECRET", "TRY"]);
     for row in rows {
-        table.row([row.name, row.kind, row.endpoint, row.secret, row.try_it]);
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let (endpoint, secret) = (or_dash(row.endpoint), or_dash(row.secret));
+        table.row([row.name, row.kind, endpoint, secret, row.try_it]);
     }
+    let issued = match issued {
+        [] => String::new(),
+        issued => format!("{}\n\n", keys::table(issued).render()),
+    };
     output::line(&format!(
-        "{}\n{}\n\n{}\n\n{}",
+        "{}\n{}\n\n{}\n\n{issued}{}",
         bold(&format!("Hookstead is ready on {url}")),
         dim(database),
         table.render(),
@@ -58,15 +70,20 @@ pub(crate) async fn print(
     ))
 }
 
-async fn shown_secret(project: &Project, source: &Source) -> String {
-    match secret::current(project, source).await {
-        Ok(secret) if source.secret == SecretRef::Dev => secret.expose().to_owned(),
-        Ok(_) => reference(source),
-        Err(_) => format!("{} (not there)", reference(source)),
-    }
+async fn shown_secret(project: &Project, source: &Source) -> Option<String> {
+    let reference = reference(source)?;
+    Some(match secret::current(project, source).await {
+        Ok(secret) if source.secret == Some(SecretRef::Dev) => secret.expose().to_owned(),
+        Ok(_) => reference,
+        Err(_) => format!("{reference} (not there)"),
+    })
 }
 
 fn try_it(manifest: &Manifest, source: &Source) -> String {
+    if source.is_outbox() {
+        let (program, name) = (output::program(), source.name.as_str());
+        return format!("{program} publish order.placed --source {name}");
+    }
     let same_kind = manifest
         .sources
         .iter()

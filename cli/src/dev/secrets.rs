@@ -17,7 +17,7 @@ pub(crate) fn prepare(project: &Project, manifest: &Manifest) -> Result<(), Erro
     let wanted = manifest
         .sources
         .iter()
-        .filter(|source| source.secret == SecretRef::Dev);
+        .filter(|source| source.secret == Some(SecretRef::Dev));
     let mut made = Vec::new();
     let mut impossible = Vec::new();
     for source in wanted {

@@ -3,12 +3,12 @@
 use hookstead_domain::{EventId, SourceName};
 use hookstead_store::{EventFilter, EventSummary, list_events, source_by_name};
 use time::OffsetDateTime;
-use time::macros::format_description;
 
-use super::since;
+use crate::database::connect_to_look;
 use crate::error::{Doing as _, Error, Exit};
-use crate::output::{self, Table, dim};
+use crate::output::{self, Table, dim, seconds};
 use crate::project::ProjectArguments;
+use crate::since;
 
 /// Longest key that a line of the table shows; `show` and --json have all of it.
 const SHOWN_KEY_CHARS: usize = 48;
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
 }
 
 pub(super) async fn run(arguments: Arguments) -> Result<Exit, Error> {
-    let mut connection = super::connect(&arguments.project).await?;
+    let mut connection = connect_to_look(&arguments.project).await?;
     let filter = EventFilter {
         source: arguments.source,
         event_type: arguments.event_type,
@@ -94,15 +94,6 @@ fn table(events: &[EventSummary]) -> Table {
         ]);
     }
     table
-}
-
-/// A time in UTC, to the second.
-pub(super) fn seconds(at: OffsetDateTime) -> String {
-    let form = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second]Z");
-    // The form uses what every time has.
-    at.to_offset(time::UtcOffset::UTC)
-        .format(form)
-        .unwrap_or_default()
 }
 
 fn shortened(key: &str) -> String {

@@ -3,15 +3,12 @@
 mod list;
 mod pull;
 mod show;
-mod since;
 
 use hookstead_domain::EventId;
 use hookstead_store::{EventFilter, list_events};
 use sqlx::postgres::PgConnection;
 
-use crate::database::{Database, Role};
 use crate::error::{Doing as _, Error, Exit};
-use crate::project::{Project, ProjectArguments};
 
 /// The word for the newest event.
 const LAST: &str = "last";
@@ -44,13 +41,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     }
 }
 
-async fn connect(arguments: &ProjectArguments) -> Result<PgConnection, Error> {
-    let project = Project::of(arguments)?;
-    Database::in_use(&project)?.connect_as(Role::Admin).await
-}
-
 /// The event that is meant by an id or by `last`.
-async fn resolve(connection: &mut PgConnection, id: &str) -> Result<EventId, Error> {
+pub(crate) async fn resolve(connection: &mut PgConnection, id: &str) -> Result<EventId, Error> {
     if id == LAST {
         let filter = EventFilter {
             limit: 1,

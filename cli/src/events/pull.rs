@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use hookstead_store::pull_event;
 use sha2::{Digest as _, Sha256};
 
+use crate::database::connect_to_look;
 use crate::error::{Doing as _, Error, Exit};
 use crate::output;
 use crate::project::ProjectArguments;
@@ -30,7 +31,7 @@ pub(crate) struct Arguments {
 }
 
 pub(super) async fn run(arguments: Arguments) -> Result<Exit, Error> {
-    let mut connection = super::connect(&arguments.project).await?;
+    let mut connection = connect_to_look(&arguments.project).await?;
     let id = super::resolve(&mut connection, &arguments.id).await?;
     let body = pull_event(&mut connection, id)
         .await

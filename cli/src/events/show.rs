@@ -6,9 +6,10 @@ use hookstead_store::{DeliverySummary, EventDetail, pull_event, show_event};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
-use super::list::seconds;
+use crate::database::connect_to_look;
+use crate::deliveries::why;
 use crate::error::{Doing as _, Error, Exit};
-use crate::output::{self, Table, bold, dim, printable};
+use crate::output::{self, Table, bold, dim, printable, seconds, seconds_or_dash};
 use crate::project::ProjectArguments;
 
 /// Show one event: times, headers, deliveries
@@ -29,7 +30,7 @@ pub(crate) struct Arguments {
 }
 
 pub(super) async fn run(arguments: Arguments) -> Result<Exit, Error> {
-    let mut connection = super::connect(&arguments.project).await?;
+    let mut connection = connect_to_look(&arguments.project).await?;
     let id = super::resolve(&mut connection, &arguments.id).await?;
     let event = show_event(&mut connection, id)
         .await
@@ -151,16 +152,25 @@ fn print_deliveries(deliveries: &[DeliverySummary]) -> Result<(), Error> {
     if deliveries.is_empty() {
         return output::line(&dim("No subscription takes this event."));
     }
-    let mut table = Table::new(["DELIVERY", "SUBSCRIPTION", "STATE", "ATTEMPTS", "DUE"]);
+    let mut table = Table::new([
+        "DELIVERY",
+        "SUBSCRIPTION",
+        "STATE",
+        "ATTEMPTS",
+        "DUE OR ENDED",
+        "WHY",
+    ]);
     for delivery in deliveries {
         table.row([
             delivery.delivery_id.to_string().as_str(),
             delivery.subscription.as_deref().unwrap_or("(gone)"),
             &delivery.state,
             &format!("{}/{}", delivery.attempt_count, delivery.attempt_budget),
-            &delivery
-                .next_attempt_at
-                .map_or_else(|| "-".to_owned(), seconds),
+            &seconds_or_dash(delivery.terminal_at.or(delivery.next_attempt_at)),
+            &why(
+                delivery.state_reason.as_deref(),
+                delivery.last_error_class.as_deref(),
+            ),
         ]);
     }
     output::line(&format!("\n{}", table.render()))

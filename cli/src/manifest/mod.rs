@@ -3,6 +3,7 @@
 //! Every problem of the file is found in one reading, each with its line, table,
 //! field and a stable code. docs/manifest.md is the reference.
 
+mod destination;
 mod fields;
 mod problem;
 mod source;
@@ -14,8 +15,10 @@ mod tests;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use hookstead_egress::AllowList;
 use toml::de::{DeTable, DeValue};
 
+pub(crate) use destination::{Destination, Http};
 pub(crate) use problem::{Problem, Problems};
 pub(crate) use source::{SecretRef, Source};
 pub(crate) use subscription::{Retry, Subscription};
@@ -91,6 +94,29 @@ impl Manifest {
             sources,
             subscriptions,
         })
+    }
+
+    /// What of it leads to an address that may not be called from here.
+    pub(crate) fn check_addresses(&self, allowed: &AllowList) -> Result<(), Problems> {
+        let mut problems = Problems::new(&self.file);
+        for subscription in self.subscriptions.iter().filter(|one| one.enabled) {
+            let Destination::Http(http) = &subscription.destination else {
+                continue;
+            };
+            if !http.is_allowed(allowed) {
+                problems.add(Problem {
+                    line: Some(subscription.destination_line),
+                    table: format!(
+                        "subscription \"{}\", destination",
+                        subscription.name.as_str()
+                    ),
+                    field: "url".to_owned(),
+                    code: "address_not_allowed",
+                    message: crate::private::refusal(),
+                });
+            }
+        }
+        problems.into_result(())
     }
 
     /// The source of this name.

@@ -9,6 +9,7 @@ use toml::de::DeTable;
 
 use super::fields::{Fields, Text};
 use super::problem::Problems;
+use crate::error::Error;
 
 /// Longest window that may be set. A week is far beyond every provider's retries.
 const MAX_TOLERANCE_S: u32 = 604_800;
@@ -21,6 +22,15 @@ const MAX_DEDUPE_CHARS: usize = 256;
 
 /// Most patterns of one list; the database's own limit.
 pub(super) const MAX_PATTERNS: usize = 500;
+
+/// The kind of a source that nobody calls: its events are published.
+const OUTBOX_KIND: &str = "outbox";
+
+/// The source of our own announcements.
+const RESERVED_NAME: &str = "hookstead";
+
+/// What only a source with an endpoint has.
+const OF_ENDPOINTS: [&str; 5] = ["secret", "public_url", "tolerance_s", "dedupe", "scheme"];
 
 /// The version of a source that names none.
 const FIRST_SCHEMA_VERSION: &str = "1";
@@ -44,7 +54,8 @@ pub(crate) struct Source {
     pub(crate) kind: String,
     /// A scheme of the user's own; `None`: the built-in one of the kind.
     pub(crate) scheme: Option<Scheme>,
-    pub(crate) secret: SecretRef,
+    /// `None` for a source without an endpoint.
+    pub(crate) secret: Option<SecretRef>,
     pub(crate) public_url: Option<String>,
     pub(crate) tolerance_s: Option<u32>,
     pub(crate) allowed_event_types: Vec<EventTypePattern>,
@@ -55,6 +66,23 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// Whether its events are published and nobody calls it.
+    pub(crate) fn is_outbox(&self) -> bool {
+        self.kind == OUTBOX_KIND
+    }
+
+    /// The source, where requests to it can be signed and verified.
+    pub(crate) fn with_endpoint(self) -> Result<Self, Error> {
+        if !self.is_outbox() {
+            return Ok(self);
+        }
+        let name = self.name.as_str();
+        let message = format!(
+            "source \"{name}\" has no endpoint: its events are published, with `hookstead publish TYPE --source {name}` or from SQL"
+        );
+        Err(Error::usage("no_endpoint", message))
+    }
+
     /// The scheme that verifies its requests.
     pub(crate) fn signing_scheme(&self) -> Option<&Scheme> {
         self.scheme
@@ -76,7 +104,8 @@ pub(super) fn read<'t>(
     }
     let line = fields.line();
     let (kind, scheme) = kind_and_scheme(&mut fields);
-    let secret = secret(&mut fields);
+    let is_outbox = kind.as_deref() == Some(OUTBOX_KIND);
+    let secret = secret(&mut fields, is_outbox);
     let public_url = fields.parse("public_url", "invalid_url", public_url);
     let tolerance_s = fields.take::<u32>("tolerance_s", "a whole number of seconds");
     if let Some((line, tolerance_s)) = tolerance_s
@@ -96,7 +125,7 @@ pub(super) fn read<'t>(
         name: name?,
         kind: kind?,
         scheme,
-        secret: secret?,
+        secret: if is_outbox { None } else { Some(secret?) },
         public_url: value(public_url),
         tolerance_s: value(tolerance_s),
         allowed_event_types,
@@ -119,14 +148,24 @@ fn name(fields: &mut Fields<'_, '_>) -> Option<SourceName> {
         );
     }
     let parsed = fields.parse("name", "invalid_name", |text| {
-        text.parse::<SourceName>()
-            .map_err(|error| error.to_string())
+        let name = text.parse::<SourceName>();
+        name.map_err(|error| error.to_string())
     });
+    if let Some((line, name)) = &parsed
+        && name.as_str() == RESERVED_NAME
+    {
+        let message = "is the name of Hookstead's own announcements";
+        fields.problem("name", *line, "reserved_name", message);
+    }
     value(parsed)
 }
 
 fn kind_and_scheme(fields: &mut Fields<'_, '_>) -> (Option<String>, Option<Scheme>) {
     let has_scheme = fields.has("scheme");
+    let given: Vec<_> = OF_ENDPOINTS
+        .into_iter()
+        .filter(|field| fields.has(field))
+        .collect();
     if !fields.has("kind") {
         fields.missing(
             "kind",
@@ -136,7 +175,7 @@ fn kind_and_scheme(fields: &mut Fields<'_, '_>) -> (Option<String>, Option<Schem
     let kind = fields.parse("kind", "unknown_kind", |kind| {
         if !is_kind(kind) {
             Err("a kind is 1 to 64 of a-z, 0-9, '.', '-' and '_', starting with a letter or digit".to_owned())
-        } else if has_scheme || hookstead_signing::builtin(kind).is_some() {
+        } else if kind == OUTBOX_KIND || has_scheme || hookstead_signing::builtin(kind).is_some() {
             Ok(kind.to_owned())
         } else {
             Err(format!(
@@ -155,6 +194,15 @@ fn kind_and_scheme(fields: &mut Fields<'_, '_>) -> (Option<String>, Option<Schem
             fields.problem("scheme", *line, "invalid_scheme", message);
         }
     }
+    if let Some((line, kind)) = &kind
+        && kind == OUTBOX_KIND
+    {
+        for field in given {
+            let message =
+                "is not for a source of kind \"outbox\": nobody calls it, its events are published";
+            fields.problem(field, *line, "not_for_outbox", message);
+        }
+    }
     if let (Some((line, kind)), true) = (&kind, has_scheme)
         && hookstead_signing::builtin(kind).is_some()
     {
@@ -171,8 +219,8 @@ fn is_kind(text: &str) -> bool {
     starts && text.len() <= 64 && text.bytes().all(allowed)
 }
 
-fn secret(fields: &mut Fields<'_, '_>) -> Option<SecretRef> {
-    if !fields.has("secret") {
+fn secret(fields: &mut Fields<'_, '_>, is_outbox: bool) -> Option<SecretRef> {
+    if !is_outbox && !fields.has("secret") {
         let message = "a source needs a secret: \"dev\", \"env:NAME\" or \"file:PATH\"";
         fields.missing("secret", message);
     }

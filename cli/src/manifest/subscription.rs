@@ -6,28 +6,16 @@ use hookstead_domain::{
     EventTypePattern, MAX_AGE_S, MAX_GIVE_UP_AFTER, MAX_RETRIES, MAX_TIMEOUT_MS, MAX_WAIT_S,
     SourceName,
 };
-use serde::Serialize;
 use toml::Spanned;
 use toml::de::DeTable;
 
+use super::destination::{self, Destination};
 use super::fields::{Fields, Text};
 use super::problem::Problems;
 use super::source::{patterns, short, value};
 
 /// Most deliveries per second of one subscription; the database's own limit.
 const MAX_RATE_PER_S: u64 = 100_000;
-
-/// Where events go.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub(crate) enum Destination {
-    /// A signed POST to this address.
-    Http {
-        url: String,
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        allow_http: bool,
-    },
-}
 
 /// Overrides of the default retry policy. Absent members keep the default.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,6 +38,8 @@ pub(crate) struct Subscription {
     /// A SQL/JSON path; the database checks it when it is applied.
     pub(crate) payload_filter: Option<String>,
     pub(crate) destination: Destination,
+    /// The line of the destination.
+    pub(crate) destination_line: usize,
     pub(crate) retry: Retry,
     pub(crate) tenant: Option<String>,
     pub(crate) schema_version: Option<String>,
@@ -65,17 +55,7 @@ pub(super) fn read<'t>(
     problems: &mut Problems,
 ) -> Option<Subscription> {
     let mut fields = Fields::new(format!("subscription {number}"), table, text, problems);
-    if !fields.has("name") {
-        fields.missing("name", "a subscription needs a name");
-    }
-    let name = value(fields.parse("name", "invalid_name", |text| {
-        let parsed = text.parse::<SourceName>();
-        parsed.map_err(|error| {
-            error
-                .to_string()
-                .replace("source name", "subscription name")
-        })
-    }));
+    let name = name(&mut fields);
     if let Some(name) = &name {
         fields.rename(format!("subscription \"{}\"", name.as_str()));
     }
@@ -95,6 +75,9 @@ pub(super) fn read<'t>(
         fields.missing("destination", message);
     }
     let destination = fields.table("destination");
+    let destination_line = destination
+        .as_ref()
+        .map_or(line, |table| text.line(table.span().start));
     let retry = fields.table("retry");
     let tenant = fields.parse("tenant", "out_of_range", short(128));
     let schema_version = fields.parse("schema_version", "out_of_range", short(64));
@@ -106,7 +89,7 @@ pub(super) fn read<'t>(
         |name| format!("\"{}\"", name.as_str()),
     );
     let destination = destination.map(|table| {
-        destination_of(Fields::new(
+        destination::read(Fields::new(
             format!("subscription {shown}, destination"),
             table,
             text,
@@ -128,6 +111,7 @@ pub(super) fn read<'t>(
         event_types,
         payload_filter: value(payload_filter),
         destination: destination??,
+        destination_line,
         retry: retry.unwrap_or_default(),
         tenant: value(tenant),
         schema_version: value(schema_version),
@@ -136,38 +120,18 @@ pub(super) fn read<'t>(
     })
 }
 
-fn destination_of(mut fields: Fields<'_, '_>) -> Option<Destination> {
-    if !fields.has("kind") {
-        fields.missing("kind", "must be \"http\"");
+fn name(fields: &mut Fields<'_, '_>) -> Option<SourceName> {
+    if !fields.has("name") {
+        fields.missing("name", "a subscription needs a name");
     }
-    let kind = fields.parse("kind", "unknown_destination", |kind| match kind {
-        "http" => Ok(()),
-        _ => Err("must be \"http\"".to_owned()),
-    });
-    let allow_http = value(fields.take::<bool>("allow_http", "true or false")).unwrap_or(false);
-    if !fields.has("url") {
-        fields.missing("url", "an http destination needs a URL");
-    }
-    let url = fields.parse("url", "invalid_url", |text| {
-        destination_url(text, allow_http)
-    });
-    fields.finish();
-    kind?;
-    let url = value(url)?;
-    Some(Destination::Http { url, allow_http })
-}
-
-fn destination_url(text: &str, allow_http: bool) -> Result<String, String> {
-    let url = url::Url::parse(text).map_err(|error| format!("is no URL: {error}"))?;
-    match url.scheme() {
-        _ if !url.username().is_empty() || url.password().is_some() => {
-            Err("must not hold a user or password".to_owned())
-        }
-        "https" => Ok(text.to_owned()),
-        "http" if allow_http => Ok(text.to_owned()),
-        "http" => Err("is not https; `allow_http = true` beside it allows that".to_owned()),
-        _ => Err("must be an https URL".to_owned()),
-    }
+    value(fields.parse("name", "invalid_name", |text| {
+        let parsed = text.parse::<SourceName>();
+        parsed.map_err(|error| {
+            error
+                .to_string()
+                .replace("source name", "subscription name")
+        })
+    }))
 }
 
 fn retry_of(mut fields: Fields<'_, '_>) -> Retry {

@@ -1,5 +1,7 @@
 //! Tests of reading a manifest.
 
+use hookstead_egress::AllowList;
+
 use super::*;
 
 fn problems(text: &str) -> Vec<(Option<usize>, String, String, &'static str)> {
@@ -26,7 +28,14 @@ fn the_example_manifest_is_read_whole() {
     let kinds: Vec<&str> = manifest.sources.iter().map(|s| s.kind.as_str()).collect();
     assert_eq!(
         kinds,
-        ["stripe", "github", "shopify", "standard-webhooks", "acme"]
+        [
+            "stripe",
+            "github",
+            "shopify",
+            "standard-webhooks",
+            "acme",
+            "outbox"
+        ]
     );
     assert!(manifest.source("acme-erp").unwrap().scheme.is_some());
     assert_eq!(manifest.subscriptions.len(), 2);
@@ -124,7 +133,7 @@ fn syntax_errors_come_with_their_line() {
 fn secrets_are_references_of_three_forms() {
     let read = |secret: &str| {
         let text = format!("[[source]]\nname = \"s\"\nkind = \"stripe\"\nsecret = \"{secret}\"\n");
-        Manifest::parse("t", &text).map(|manifest| manifest.sources[0].secret.clone())
+        Manifest::parse("t", &text).map(|manifest| manifest.sources[0].secret.clone().unwrap())
     };
     assert_eq!(read("dev").unwrap(), SecretRef::Dev);
     assert_eq!(read("env:A_1").unwrap(), SecretRef::Env("A_1".to_owned()));
@@ -189,6 +198,113 @@ fn plain_http_needs_an_explicit_word_and_addresses_hold_no_password() {
         ["unknown_destination"]
     );
     assert_eq!(codes(&with("kind = \"http\"")), ["missing_field"]);
+    let public = Manifest::parse("t", &ok).unwrap();
+    assert!(public.check_addresses(&AllowList::none()).is_err());
+    let here: AllowList = "127.0.0.0/8".parse().unwrap();
+    assert!(public.check_addresses(&here).is_ok());
+}
+
+#[test]
+fn every_kind_of_destination_has_its_own_fields() {
+    let with = |destination: &str| {
+        format!("{SOURCE}[[subscription]]\nname = \"a\"\ndestination = {{ {destination} }}\n")
+    };
+    let read = |destination: &str| {
+        let manifest = Manifest::parse("t", &with(destination)).unwrap();
+        serde_json::to_value(&manifest.subscriptions[0].destination).unwrap()
+    };
+    for (text, json) in [
+        (
+            r#"kind = "http", url = "https://h.example/""#,
+            serde_json::json!({ "kind": "http", "url": "https://h.example/" }),
+        ),
+        (
+            r#"kind = "http", url = "https://h.example/", mode = "structured", headers = { X-Key = "k" }"#,
+            serde_json::json!({
+                "kind": "http", "url": "https://h.example/", "mode": "structured",
+                "headers": { "X-Key": "k" },
+            }),
+        ),
+        (
+            r#"kind = "handler", name = "billing.v1""#,
+            serde_json::json!({ "kind": "handler", "name": "billing.v1" }),
+        ),
+        (
+            r#"kind = "sqs", queue_url = "https://sqs.eu-west-1.amazonaws.com/1/q""#,
+            serde_json::json!({
+                "kind": "sqs", "queue_url": "https://sqs.eu-west-1.amazonaws.com/1/q",
+            }),
+        ),
+        (
+            r#"kind = "eventbridge", bus = "main", source = "shop""#,
+            serde_json::json!({ "kind": "eventbridge", "bus": "main", "source": "shop" }),
+        ),
+        (
+            r#"kind = "lambda", function = "f""#,
+            serde_json::json!({ "kind": "lambda", "function": "f" }),
+        ),
+        (r#"kind = "pull""#, serde_json::json!({ "kind": "pull" })),
+    ] {
+        assert_eq!(read(text), json, "{text}");
+    }
+    for (text, expected) in [
+        (r#"kind = "handler""#, "missing_field"),
+        (r#"kind = "handler", name = "a b""#, "invalid_name"),
+        (r#"kind = "sqs", queue_url = "q""#, "invalid_url"),
+        (
+            r#"kind = "eventbridge", bus = "b", source = "aws.s3""#,
+            "out_of_range",
+        ),
+        (r#"kind = "lambda""#, "missing_field"),
+        (r#"kind = "pull", url = "https://h/""#, "unknown_field"),
+        (
+            r#"kind = "http", url = "https://h/", mode = "both""#,
+            "out_of_range",
+        ),
+        (
+            r#"kind = "http", url = "https://h/", headers = { Host = "h" }"#,
+            "connection_header",
+        ),
+        (
+            r#"kind = "http", url = "https://h/", headers = { ce-id = "h" }"#,
+            "reserved_header",
+        ),
+        (r#"kind = "http", url = "https://h/#x""#, "invalid_url"),
+    ] {
+        assert_eq!(codes(&with(text)), [expected], "{text}");
+    }
+}
+
+#[test]
+fn a_bad_header_is_named_and_its_value_is_not() {
+    let text = format!(
+        "{SOURCE}[[subscription]]\nname = \"a\"\n\
+         destination = {{ kind = \"http\", url = \"https://h/\", headers = {{ X-Key = \"CANARY\\u00e9\" }} }}\n"
+    );
+    let message = Manifest::parse("t", &text).unwrap_err().to_string();
+    assert!(
+        message.contains("\"X-Key\"") && !message.contains("CANARY"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_source_of_the_outbox_has_nothing_of_an_endpoint() {
+    let with = |fields: &str| format!("[[source]]\nname = \"app\"\nkind = \"outbox\"\n{fields}\n");
+    let manifest = Manifest::parse("t", &with("tenant = \"acme\"")).unwrap();
+    assert_eq!(manifest.sources[0].secret, None);
+    assert!(manifest.sources[0].clone().with_endpoint().is_err());
+    for field in [
+        "secret = \"dev\"",
+        "public_url = \"https://h.example/\"",
+        "tolerance_s = 5",
+        "dedupe = \"every-arrival\"",
+        "[source.scheme]\nname = \"A\"\n[source.scheme.token]\nfrom = \"header:X\"",
+    ] {
+        assert_eq!(codes(&with(field)), ["not_for_outbox"], "{field}");
+    }
+    let ours = "[[source]]\nname = \"hookstead\"\nkind = \"outbox\"\n";
+    assert_eq!(codes(ours), ["reserved_name"]);
 }
 
 #[test]

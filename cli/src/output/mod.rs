@@ -1,8 +1,10 @@
 //! What people and scripts read: aligned tables, colours on terminals, JSON.
 
+mod moment;
 mod style;
 mod table;
 
+pub(crate) use moment::{clock, seconds, seconds_or_dash};
 pub(crate) use style::{bad, bold, dim, good};
 pub(crate) use table::Table;
 

@@ -11,7 +11,8 @@ use serde_json::json;
 use time::OffsetDateTime;
 use url::Url;
 
-use crate::error::{Doing as _, Error, Exit};
+use crate::chance;
+use crate::error::{Error, Exit};
 use crate::http_client::{self, Received, authority};
 use crate::output::{self, bad, dim, good, printable};
 use crate::project::ProjectArguments;
@@ -131,7 +132,7 @@ fn message(arguments: &Arguments, target: &Target) -> Result<Message, Error> {
     let now = OffsetDateTime::now_utc();
     let id = match &arguments.id {
         Some(id) => id.clone(),
-        None => random_id()?,
+        None => chance::id("evt_")?,
     };
     let event_type = arguments.event_type.as_deref();
     let mut sample = sample(&target.kind, &target.scheme, event_type, &id, now);
@@ -220,14 +221,6 @@ fn tamper(body: &mut Vec<u8>) {
         Some(byte) => *byte = if *byte == b'9' { b'0' } else { *byte + 1 },
         None => body.push(b' '),
     }
-}
-
-fn random_id() -> Result<String, Error> {
-    let mut random = [0; 12];
-    getrandom::fill(&mut random)
-        .map_err(std::io::Error::other)
-        .doing("the system gave no random bytes")?;
-    Ok(format!("evt_{}", hex::encode(random)))
 }
 
 fn print_json(message: &Message, received: &Received) -> Result<(), Error> {

@@ -24,7 +24,7 @@ pub(super) struct Target {
 
 pub(super) async fn find(arguments: &Arguments) -> Result<Target, Error> {
     let project = Project::of(&arguments.project)?;
-    let source = source(arguments)?;
+    let source = source(arguments)?.map(Source::with_endpoint).transpose()?;
     let (kind, scheme) = match &source {
         Some(source) => (source.kind.clone(), source.signing_scheme().cloned()),
         None => (arguments.kind.clone(), builtin(&arguments.kind).cloned()),

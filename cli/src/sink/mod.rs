@@ -20,11 +20,10 @@ use std::path::PathBuf;
 
 use hookstead_signing::Secret;
 use serde_json::json;
-use time::macros::format_description;
 use tokio::net::TcpListener;
 
 use crate::error::{Doing as _, Error, Exit};
-use crate::output::{self, bad, bold, dim, good, printable};
+use crate::output::{self, bad, bold, clock, dim, good, printable};
 use crate::secret;
 use crate::signals::Signals;
 
@@ -142,8 +141,7 @@ fn print(received: &Received, as_json: bool) {
         output::line(&text).ok();
         return;
     }
-    let form = format_description!("[hour]:[minute]:[second].[subsecond digits:3]");
-    let at = received.at.format(form).unwrap_or_default();
+    let at = clock(received.at);
     let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
     let attempt = received.attempt.map(|number| number.to_string());
     let verified = match received.verified {

@@ -36,7 +36,7 @@ pub(super) struct Input {
 }
 
 pub(super) async fn read(arguments: &Arguments) -> Result<Input, Error> {
-    let source = source(arguments)?;
+    let source = source(arguments)?.map(Source::with_endpoint).transpose()?;
     let scheme = scheme(arguments, source.as_ref())?;
     let secrets = secrets(arguments, source.as_ref()).await?;
     let request = request(arguments)?;
@@ -152,7 +152,7 @@ fn request(arguments: &Arguments) -> Result<RawRequest, Error> {
     })
 }
 
-pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
     if path == Path::new(STANDARD_INPUT) {
         let mut bytes = Vec::new();
         let read = std::io::stdin().lock().read_to_end(&mut bytes);

@@ -4,6 +4,8 @@ mod input;
 mod report;
 mod vectors;
 
+pub(crate) use input::read_file;
+
 use std::path::PathBuf;
 
 use hookstead_receiver::DedupeRule;

@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 mod apply;
+mod deliveries;
 mod http;
+mod publish;
 mod sink;
 mod stop;
+mod subscriptions;
 mod support;
 mod usage;
 mod verify;

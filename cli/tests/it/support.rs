@@ -53,6 +53,9 @@ impl Project {
             "LISTEN",
             "LOG",
             "MAX_BODY_BYTES",
+            "ALLOW_PRIVATE",
+            "KEY_FILE",
+            "KMS_KEY",
         ] {
             command.env_remove(format!("HOOKSTEAD_{name}"));
         }
@@ -70,6 +73,20 @@ impl Project {
                 .output()
                 .unwrap(),
         )
+    }
+
+    /// Runs it to its end with settings of its own, while other tasks go on.
+    pub(crate) async fn run_with(
+        &self,
+        environment: &[(&str, &str)],
+        arguments: &[&str],
+    ) -> Finished {
+        let mut command = self.command(arguments);
+        command
+            .envs(environment.iter().copied())
+            .stdin(Stdio::null());
+        let done = tokio::task::spawn_blocking(move || command.output());
+        Finished::from(done.await.unwrap().unwrap())
     }
 
     /// Runs it to its end with bytes on standard input.

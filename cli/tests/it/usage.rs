@@ -5,14 +5,40 @@ use crate::support::{EXAMPLE, Project};
 #[test]
 fn every_command_explains_itself() {
     let project = Project::example();
-    for command in ["dev", "send", "verify", "events", "apply", "kinds"] {
+    for command in [
+        "dev",
+        "send",
+        "verify",
+        "publish",
+        "events",
+        "deliveries",
+        "attempts",
+        "tail",
+        "apply",
+        "subscriptions",
+        "sink",
+        "kinds",
+    ] {
         let help = project.run(&[command, "--help"]);
         assert_eq!(help.code, 0, "{help:?}");
         assert!(help.out.contains("Usage: hookstead "), "{help:?}");
         assert!(help.out.contains("--json"), "{help:?}");
     }
-    for command in ["list", "show", "pull"] {
-        assert_eq!(project.run(&["events", command, "--help"]).code, 0);
+    for (command, parts) in [
+        ("events", &["list", "show", "pull"][..]),
+        ("deliveries", &["list", "show"]),
+        (
+            "subscriptions",
+            &["list", "add", "test", "disable", "enable"],
+        ),
+        ("report", &["show"]),
+        ("sink", &["set"]),
+    ] {
+        for part in parts {
+            let help = project.run(&[command, part, "--help"]);
+            assert_eq!(help.code, 0, "{help:?}");
+            assert!(help.out.contains("--json"), "{help:?}");
+        }
     }
 }
 
@@ -91,6 +117,27 @@ fn calls_that_cannot_work_say_why_with_a_stable_code() {
 }
 
 #[test]
+fn commands_that_look_into_a_database_say_that_there_is_none() {
+    let project = Project::example();
+    let delivery = "00000000-0000-0000-0000-000000000000";
+    for arguments in [
+        &["deliveries"][..],
+        &["attempts", delivery],
+        &["tail"],
+        &["subscriptions"],
+        &["report", "show"],
+        &["publish", "a.b"],
+    ] {
+        let finished = project.run(arguments);
+        assert_eq!(finished.code, 3, "{arguments:?} {finished:?}");
+        assert!(
+            finished.err.contains("error[no_database]: "),
+            "{finished:?}"
+        );
+    }
+}
+
+#[test]
 fn a_database_that_is_not_there_is_exit_3_and_its_password_is_not_shown() {
     let project = Project::example();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -105,6 +152,7 @@ fn a_database_that_is_not_there_is_exit_3_and_its_password_is_not_shown() {
         let mut command = project.command(arguments);
         let output = command
             .env("HOOKSTEAD_DATABASE_URL", &url)
+            .env("HOOKSTEAD_ALLOW_PRIVATE", "127.0.0.0/8")
             .output()
             .unwrap();
         let err = String::from_utf8(output.stderr).unwrap();
