@@ -30,7 +30,7 @@ pub struct Config {
     pub store_timeout: Duration,
     /// `HOOKSTEAD_SECRETS_DIR`: where relative `file:` references start.
     pub secrets_dir: String,
-    /// `HOOKSTEAD_QUEUE_URL`: the queue on which first attempts are asked for right
+    /// `HOOKSTEAD_DELIVERIES_QUEUE_URL`: the queue on which first attempts are asked for right
     /// after the commit. Without it the relay alone asks.
     pub queue_url: Option<String>,
     /// `AWS_REGION`: recorded with every event.
@@ -87,7 +87,7 @@ impl Config {
             max_body_bytes: usize::try_from(max_body_bytes).unwrap_or(DEFAULT_MAX_BODY_BYTES),
             store_timeout: Duration::from_millis(store_timeout_ms),
             secrets_dir: read("HOOKSTEAD_SECRETS_DIR").unwrap_or_else(|| ".".to_owned()),
-            queue_url: read("HOOKSTEAD_QUEUE_URL").filter(|url| !url.is_empty()),
+            queue_url: read("HOOKSTEAD_DELIVERIES_QUEUE_URL").filter(|url| !url.is_empty()),
             region: read("AWS_REGION"),
         })
     }
