@@ -162,18 +162,23 @@ begin
         ) c
         limit most
     ),
+    -- Each by its key, and judged once it is locked. The limit of one keeps the
+    -- condition out of the look-up, so that no other index is read for it.
     ended as materialized (
         select l.*
-        from candidates c
-        join hookstead.live_deliveries l on l.delivery_id = c.delivery_id
+        from (select c.delivery_id from candidates c order by c.delivery_id) c
+        cross join lateral (
+            select d.*
+            from hookstead.live_deliveries d
+            where d.delivery_id = c.delivery_id
+            limit 1
+            for update skip locked
+        ) l
         where l.state = 'pending'
-        order by l.delivery_id
-        for update of l skip locked
     ),
     gone as (
         delete from hookstead.live_deliveries l
-        using ended e
-        where l.delivery_id = e.delivery_id
+        where l.delivery_id = any (array(select e.delivery_id from ended e))
     ),
     archived as (
         insert into hookstead.done_deliveries (

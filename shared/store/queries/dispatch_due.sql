@@ -1,10 +1,10 @@
 -- Marks deliveries as put into the queue, fairly: the first of each subscription,
 -- then the second of each, and so on.
 --
--- $1 how many. Of one subscription at most so many are looked at that all of them
--- together stay within twenty times that; with many subscriptions each gets its
--- share. Four times as many are considered as are wanted, so that another relay
--- that holds the first ones does not leave this one without work.
+-- $1 how many. Four times as many are considered, so that another relay that holds
+-- the first ones does not leave this one without work. Of one subscription no more
+-- than that are looked at, and of many each only its share: all together twenty
+-- times what is wanted.
 with due as materialized (
     select w.subscription_id
     from hookstead.waiting_subscriptions w
@@ -14,7 +14,7 @@ with due as materialized (
       and (s.paused_until is null or s.paused_until <= now())
 ),
 share as materialized (
-    select least($1::bigint, ceil(20.0 * $1::bigint / greatest(count(*), 1))::bigint) as most from due
+    select least(4 * $1::bigint, ceil(20.0 * $1::bigint / greatest(count(*), 1))::bigint) as most from due
 ),
 candidates as materialized (
     select
@@ -37,17 +37,21 @@ considered as materialized (
     order by c.place, c.next_attempt_at
     limit 4 * $1::bigint
 ),
--- Row by row and in that order, each by its key: whatever the statistics say, the
--- whole queue is not read for it.
+-- Row by row and in that order, each by its key and judged once it is locked. The
+-- limit of one keeps the conditions out of the look-up: with them an index of what
+-- waits would do as well, and where statistics are from an empty queue, that whole
+-- index would be read for every row.
 chosen as materialized (
     select l.delivery_id
     from considered c
     cross join lateral (
-        select d.delivery_id
+        select d.delivery_id, d.state, d.scheduled_at
         from hookstead.live_deliveries d
-        where d.delivery_id = c.delivery_id and d.state = 'pending' and d.scheduled_at is null
+        where d.delivery_id = c.delivery_id
+        limit 1
         for update skip locked
     ) l
+    where l.state = 'pending' and l.scheduled_at is null
     limit $1::bigint
 )
 update hookstead.live_deliveries d

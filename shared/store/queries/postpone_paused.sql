@@ -3,13 +3,13 @@
 --
 -- $1 how many, $2 seconds of the spread.
 with paused as materialized (
-    select w.subscription_id, s.paused_until
+    select w.subscription_id
     from hookstead.waiting_subscriptions w
     join hookstead.subscriptions s on s.subscription_id = w.subscription_id
     where w.next_attempt_at <= now() and s.disabled_at is null and s.paused_until > now()
 ),
 chosen as materialized (
-    select l.delivery_id, p.paused_until
+    select l.delivery_id
     from paused p
     cross join lateral (
         select d.delivery_id
@@ -25,10 +25,9 @@ chosen as materialized (
 ),
 moved as (
     update hookstead.live_deliveries d
-    set next_attempt_at = c.paused_until + random() * $2::float8 * interval '1 second'
-    from chosen c
-    where d.delivery_id = any (array(select x.delivery_id from chosen x))
-      and d.delivery_id = c.delivery_id
+    set next_attempt_at = random() * $2::float8 * interval '1 second' + (
+        select s.paused_until from hookstead.subscriptions s where s.subscription_id = d.subscription_id)
+    where d.delivery_id = any (array(select c.delivery_id from chosen c))
     returning 1
 )
 select count(*) as "moved!" from moved

@@ -13,7 +13,7 @@ with lost as materialized (
       and (s.paused_until is null or s.paused_until <= now())
 ),
 share as materialized (
-    select least($1::bigint, ceil(20.0 * $1::bigint / greatest(count(*), 1))::bigint) as most from lost
+    select least(4 * $1::bigint, ceil(20.0 * $1::bigint / greatest(count(*), 1))::bigint) as most from lost
 ),
 candidates as materialized (
     select
@@ -36,17 +36,18 @@ considered as materialized (
     order by c.place, c.scheduled_at
     limit 4 * $1::bigint
 ),
+-- As in dispatch_due.sql: each by its key, and judged once it is locked.
 chosen as materialized (
     select l.delivery_id
     from considered c
     cross join lateral (
-        select d.delivery_id
+        select d.delivery_id, d.state, d.scheduled_at
         from hookstead.live_deliveries d
         where d.delivery_id = c.delivery_id
-          and d.state = 'pending'
-          and d.scheduled_at <= now() - $2::float8 * interval '1 second'
+        limit 1
         for update skip locked
     ) l
+    where l.state = 'pending' and l.scheduled_at <= now() - $2::float8 * interval '1 second'
     limit $1::bigint
 )
 update hookstead.live_deliveries d

@@ -39,4 +39,5 @@ from (
 ) facts
 cross join hookstead.installation i
 left join subject on true
-order by facts.round, facts.processed_at, facts.attempt
+-- The end of a round without an attempt comes last in it, whatever the clocks say.
+order by facts.round, facts.attempt = 0, facts.attempt

@@ -85,13 +85,14 @@ pub async fn unschedule(connection: &mut PgConnection, refused: &[Due]) -> Resul
              select l.delivery_id
              from unnest($1::uuid[], $2::integer[], $3::integer[]) as r (delivery_id, round, attempt)
              cross join lateral (
-                 select d.delivery_id
+                 select d.delivery_id, d.round, d.attempt_count, d.state, d.scheduled_at
                  from hookstead.live_deliveries d
-                 where d.delivery_id = r.delivery_id and d.round = r.round
-                   and d.attempt_count = r.attempt - 1
-                   and d.state = 'pending' and d.scheduled_at is not null
+                 where d.delivery_id = r.delivery_id
+                 limit 1
                  for update skip locked
              ) l
+             where l.round = r.round and l.attempt_count = r.attempt - 1
+               and l.state = 'pending' and l.scheduled_at is not null
          )
          update hookstead.live_deliveries d
          set scheduled_at = null

@@ -22,6 +22,7 @@ mod relaying_dispatch;
 mod relaying_expand;
 mod relaying_notices;
 mod relaying_outbox_races;
+mod relaying_plans;
 mod relaying_publish;
 mod relaying_reports;
 mod relaying_support;
