@@ -14,15 +14,6 @@ brings it up to date, and a test fails while it is not.\n\n",
     );
 }
 
-/// What must not be read as a promise of this version.
-fn not_used_yet(page: &mut String) {
-    page.push_str(
-        "**Not in use yet.** The rules are in `shared/domain` and tested, but no running part of \
-this version follows them: deliveries are written for each matching subscription and wait, and \
-nothing sends them.\n\n",
-    );
-}
-
 fn table<const N: usize>(
     page: &mut String,
     head: [&str; N],

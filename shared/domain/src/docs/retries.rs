@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::{code, not_used_yet, spoken, table, written_from_the_code};
+use super::{code, spoken, table, written_from_the_code};
 use crate::{
-    DEFER_WAIT_S, ErrorClass, FailureKind, HttpAnswer, LEASE_MARGIN_MS, MAX_AGE_S,
-    MAX_GIVE_UP_AFTER, MAX_LOST_LEASES, MAX_RETRIES, MAX_RETRY_AFTER_S, MAX_TIMEOUT_MS, MAX_WAIT_S,
-    MIN_DEFER_WAIT_S, Outcome, RetryPolicy, Timestamp,
+    BREAKER_THRESHOLD, DEFER_WAIT_S, ErrorClass, FAILING_TOO_LONG_S, FIRST_PAUSE_S, FailureKind,
+    HttpAnswer, LEASE_MARGIN_MS, LONGEST_PAUSE_S, MAX_AGE_S, MAX_GIVE_UP_AFTER, MAX_LOST_LEASES,
+    MAX_RETRIES, MAX_RETRY_AFTER_S, MAX_TIMEOUT_MS, MAX_WAIT_S, MIN_DEFER_WAIT_S, Outcome,
+    RetryPolicy, Timestamp,
 };
 
 /// docs/retries.md as it has to be.
@@ -15,10 +16,10 @@ pub fn retries_page() -> String {
     let mut page = "# Retries\n\n".to_owned();
     written_from_the_code(&mut page);
     page.push_str("[states.md](states.md) has the states that this page speaks of.\n\n");
-    not_used_yet(&mut page);
     policy(&mut page);
     answers(&mut page);
     waits(&mut page);
+    health(&mut page);
     classes(&mut page);
     page
 }
@@ -128,6 +129,25 @@ and nothing else; a word that is not in the table changes nothing.\n\n",
     ];
     table(page, head, rows);
     page.push_str("A 410 also disables the subscription.\n\n");
+}
+
+/// What becomes of a subscription that only fails.
+fn health(page: &mut String) {
+    let (first, longest) = (spoken(FIRST_PAUSE_S), spoken(LONGEST_PAUSE_S));
+    let too_long = spoken(FAILING_TOO_LONG_S);
+    write!(
+        page,
+        "## Failing subscriptions\n\n\
+- **{BREAKER_THRESHOLD} failures without a success between them** pause a subscription for as long \
+as it has failed already, from {first} to {longest}. Nothing of it is attempted meanwhile; what \
+becomes due waits for the end of the pause and counts no attempt. After a pause one attempt at a time \
+is made, until one succeeds.\n\
+- **{too_long} with nothing but failures** switch it off, with the reason `failing`. What waits is \
+cancelled and can be begun anew when it is switched on again. An event `subscription.disabled` of the \
+source `hookstead` says so to whoever subscribes to it.\n\
+- **Skips and deferrals count as signs of life**, failures that lie with us count as nothing.\n\n"
+    )
+    .expect("writing to a String never fails");
 }
 
 fn effect(outcome: &Outcome) -> &'static str {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{code, not_used_yet, table, written_from_the_code};
+use super::{code, table, written_from_the_code};
 use crate::{CancelReason, DeadLetterReason, MAX_LOST_LEASES, ReasonCode, StateName, TRANSITIONS};
 
 /// docs/states.md as it has to be.
@@ -14,7 +14,6 @@ pub fn states_page() -> String {
         "A delivery is what one event owes one subscription. [retries.md](retries.md) says what \
 an answer makes of it and when it is tried again; [data-model.md](data-model.md) where it is kept.\n\n",
     );
-    not_used_yet(&mut page);
     drawing(&mut page);
     states(&mut page);
     transitions(&mut page);
