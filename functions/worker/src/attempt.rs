@@ -41,7 +41,7 @@ pub(crate) async fn make(
     let ledger = Ledger::open(&claimed, asked_at);
     let (attempt, kind) = match begin(shared, *claimed, &ledger, time) {
         Ok(begun) => begun,
-        Err(answered) => return ended(ledger, answered),
+        Err(refused) => return ended(ledger, refused.into()),
     };
     let attempting = caught(dispatch(shared, &kind, attempt, &ledger));
     let mut stopping = shared.stopping.subscribe();
@@ -70,6 +70,15 @@ fn ended(ledger: Ledger, answered: Answered) -> Done {
     Done::Ended(Box::new(ledger.end(answered)))
 }
 
+/// An attempt that is not begun: its class, and a code that says why.
+pub(crate) struct Refused(pub(crate) ErrorClass, pub(crate) &'static str);
+
+impl From<Refused> for Answered {
+    fn from(Refused(error, detail): Refused) -> Self {
+        Self::failed(error, detail)
+    }
+}
+
 /// What a destination made of an attempt.
 pub(crate) enum Dispatched {
     Answered(Answered),
@@ -84,11 +93,11 @@ fn begin(
     claimed: Claimed,
     ledger: &Ledger,
     time: BatchTime,
-) -> Result<(Attempt, String), Answered> {
+) -> Result<(Attempt, String), Refused> {
     let Some(event) = claimed.event else {
-        return Err(Answered::failed(ErrorClass::EventMissing, "event_missing"));
+        return Err(Refused(ErrorClass::EventMissing, "event_missing"));
     };
-    let refused = |detail| Err(Answered::failed(ErrorClass::InvalidDestination, detail));
+    let refused = |detail| Err(Refused(ErrorClass::InvalidDestination, detail));
     let timeout_ms = claimed.policy.timeout_ms();
     let visibility_ms = shared.settings.visibility_timeout.as_millis();
     let visibility_ms = u64::try_from(visibility_ms).unwrap_or(u64::MAX);

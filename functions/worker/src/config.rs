@@ -10,7 +10,7 @@ use hookstead_egress::{AllowList, Egress, EgressError, EgressSettings};
 use hookstead_store::{ConnectionLimits, Connections, StoreError};
 
 use crate::destination::Destinations;
-use crate::destinations::{HttpDestination, NoKeys, OpenSecrets};
+use crate::destinations::{AwsDestination, HttpDestination, NoKeys, OpenSecrets};
 use crate::handler::{HandlerDestination, Handlers};
 use crate::worker::{Worker, WorkerSettings};
 
@@ -206,8 +206,17 @@ impl Config {
             allowed: self.allow_private.clone(),
             ..EgressSettings::default()
         })?;
-        let destinations =
-            Destinations::new().with_handlers(HandlerDestination::new(handlers, for_handlers));
+        let mut destinations = Destinations::new()
+            .with("http", HttpDestination::new(egress, self.secrets()?))
+            .with_handlers(HandlerDestination::new(handlers, for_handlers));
+        // Without credentials there is no AWS to deliver to: deliveries that want it
+        // fail as `invalid_destination`.
+        if let Ok(aws) = Aws::from_env() {
+            destinations = destinations
+                .with("sqs", AwsDestination::sqs(aws.clone()))
+                .with("eventbridge", AwsDestination::eventbridge(aws.clone()))
+                .with("lambda", AwsDestination::lambda(aws));
+        }
         Ok(Worker::new(connections, destinations, self.settings()))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use hookstead_domain::{ErrorClass, FailureKind, SubscriptionId, fails_too_long, pause_after};
+use hookstead_domain::{ErrorClass, SubscriptionId, fails_too_long, pause_after};
 use hookstead_store::StoreError;
 use hookstead_store::delivering::{Failing, Finish, FinishAnswer, FinishedAttempt};
 use tokio::time::Instant;
@@ -162,7 +162,6 @@ struct Sick {
 
 fn note(ended: &Ended, found: Option<Failing>, failing: &mut HashMap<SubscriptionId, Sick>) {
     let gone = ended.answered.outcome.error() == Some(ErrorClass::Gone);
-    debug_assert!(!gone || ErrorClass::Gone.kind() == FailureKind::Permanent);
     if found.is_none() && !gone {
         return;
     }

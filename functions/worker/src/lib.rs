@@ -33,4 +33,6 @@ mod worker;
 pub use clock::DatabaseClock;
 pub use destination::{Answered, Attempt, AttemptFuture, Destination, Destinations, Observed};
 pub use record::{BatchAnswer, MissingMessageId, QueueRecord};
-pub use worker::{CLAIM_PATIENCE, FINISH_RESERVE, LINGER, Worker, WorkerSettings};
+pub use worker::{
+    CLAIM_PATIENCE, FINISH_RESERVE, HEARTBEATS_PER_LEASE, LINGER, Worker, WorkerSettings,
+};

@@ -30,6 +30,9 @@ pub const CLAIM_PATIENCE: Duration = Duration::from_secs(8);
 /// The part of a batch's time that is kept for writing down how its attempts ended.
 pub const FINISH_RESERVE: Duration = Duration::from_secs(5);
 
+/// Heartbeats in the length of a lease: two may fail before it is lost.
+pub const HEARTBEATS_PER_LEASE: u32 = 3;
+
 /// What a worker is told about itself and its surroundings.
 #[derive(Clone, Debug)]
 pub struct WorkerSettings {
@@ -43,6 +46,10 @@ pub struct WorkerSettings {
     pub max_leases_per_subscription: u32,
     /// How long a claim is tried.
     pub claim_patience: Duration,
+    /// The part of a batch's time that is kept for writing down how its attempts ended.
+    pub finish_reserve: Duration,
+    /// How many times a handler's lease is extended in the length of one.
+    pub heartbeats_per_lease: u32,
 }
 
 impl WorkerSettings {
@@ -56,6 +63,8 @@ impl WorkerSettings {
             visibility_timeout: crate::config::DEFAULT_VISIBILITY_TIMEOUT,
             max_leases_per_subscription: crate::config::DEFAULT_MAX_LEASES_PER_SUBSCRIPTION,
             claim_patience: CLAIM_PATIENCE,
+            finish_reserve: FINISH_RESERVE,
+            heartbeats_per_lease: HEARTBEATS_PER_LEASE,
         }
     }
 }
@@ -104,9 +113,10 @@ impl Worker {
     }
 
     /// [`Worker::process`] with a time by which the answer must be there. Attempts still
-    /// under way [`FINISH_RESERVE`] before that are broken off, which is no failure.
+    /// under way when only the reserve for writing is left are broken off, which is no failure.
     pub async fn process_by(&self, records: Vec<QueueRecord>, deadline: Instant) -> BatchAnswer {
-        let attempts_until = deadline.checked_sub(FINISH_RESERVE).unwrap_or(deadline);
+        let reserve = self.shared.settings.finish_reserve;
+        let attempts_until = deadline.checked_sub(reserve).unwrap_or(deadline);
         let time = BatchTime {
             attempts_until,
             length: attempts_until.saturating_duration_since(Instant::now()),

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
 use super::secrets::{OpenSecrets, SecretUnavailable};
+use crate::attempt::Refused;
 use crate::clock::DatabaseClock;
 use crate::destination::{Answered, Attempt, AttemptFuture, Destination, Observed};
 
@@ -58,7 +59,7 @@ impl HttpDestination {
         let clock = attempt.clock;
         let request = match request(attempt, settings, &secrets, deadline) {
             Ok(request) => request,
-            Err(answered) => return answered,
+            Err(refused) => return refused.into(),
         };
         match self.egress.send(request).await {
             Ok(answer) => answered(answer, clock),
@@ -110,7 +111,7 @@ fn request(
     settings: Settings,
     secrets: &Secrets,
     deadline: Instant,
-) -> Result<OutgoingRequest, Answered> {
+) -> Result<OutgoingRequest, Refused> {
     let traceparent = traceparent(&attempt);
     let event = attempt.event;
     let body = Bytes::from(event.raw_body);
@@ -139,7 +140,7 @@ fn request(
         now: attempt.clock.now(),
         traceparent: Some(&traceparent),
     });
-    let webhook = webhook.map_err(|error| Answered::failed(error.class(), "webhook"))?;
+    let webhook = webhook.map_err(|error| Refused(error.class(), "webhook"))?;
     let left = deadline.saturating_duration_since(Instant::now());
     Ok(webhook.to(settings.url, left, settings.allow_http))
 }

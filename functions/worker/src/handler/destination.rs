@@ -17,9 +17,6 @@ use crate::ledger::Ledger;
 use crate::panics::caught;
 use crate::worker::Shared;
 
-/// Heartbeats in the length of a lease: two may fail before it is lost.
-const HEARTBEATS_PER_LEASE: u32 = 3;
-
 /// Handlers, and the connections that they write through.
 #[derive(Debug)]
 pub struct HandlerDestination {
@@ -133,7 +130,7 @@ async fn lease_lost(shared: &Shared, ledger: &Ledger) {
         length,
     };
     loop {
-        sleep(length / HEARTBEATS_PER_LEASE).await;
+        sleep(length / shared.settings.heartbeats_per_lease.max(1)).await;
         match shared.connections.run(&heartbeat).await {
             Ok(true) => {}
             Ok(false) => return,
