@@ -1,6 +1,41 @@
 //! What consumers see of attempts.
 
-use crate::world::{Consumer, Reply, World};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use hookstead_domain::{LeaseId, SubscriptionId};
+use hookstead_egress::{Egress, EgressSettings};
+use hookstead_store::delivering::{ClaimedEvent, ClaimedSubscription, SealedSecret};
+use hookstead_worker::destinations::HttpDestination;
+use hookstead_worker::{
+    Attempt, DatabaseClock, Destination as _, Destinations, Worker, WorkerSettings,
+};
+use serde_json::json;
+use sha2::Sha256;
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::world::{Consumer, PlainSecrets, Reply, Request, SECRET, World, until};
+
+/// Whether a request carries a signature of this secret, reckoned here from the standard's text.
+fn is_signed_by(request: &Request, secret: &str) -> bool {
+    let key = STANDARD
+        .decode(secret.strip_prefix("whsec_").unwrap())
+        .unwrap();
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
+    let (id, timestamp) = (
+        &request.headers["webhook-id"],
+        &request.headers["webhook-timestamp"],
+    );
+    mac.update(format!("{id}.{timestamp}.").as_bytes());
+    mac.update(&request.body);
+    let expected = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
+    let mut signatures = request.headers["webhook-signature"].split(' ');
+    signatures.any(|signature| signature == expected)
+}
 
 #[tokio::test]
 async fn an_event_is_delivered_signed_and_written_down_once() {
@@ -22,6 +57,7 @@ async fn an_event_is_delivered_signed_and_written_down_once() {
     assert_eq!(requests[0].headers["webhook-id"], delivery.to_string());
     assert_eq!(requests[0].headers["ce-id"], event.to_string());
     assert_eq!(requests[0].headers["hookstead-attempt"], "1");
+    assert!(is_signed_by(&requests[0], SECRET));
     let row = world.only().await;
     assert_eq!((row.state.as_str(), row.attempt_count), ("succeeded", 1));
     let attempts = world.attempts(delivery.as_uuid()).await;
@@ -35,4 +71,332 @@ async fn an_event_is_delivered_signed_and_written_down_once() {
     assert!(attempt.response_sha256.is_some() && attempt.error_class.is_none());
     let headers = attempt.response_headers.as_ref().unwrap().to_string();
     assert!(headers.contains("req_1") && !headers.contains("CANARY"));
+}
+
+/// An attempt at a consumer, made at `now`.
+fn attempt(consumer: &Consumer, number: u32, now: OffsetDateTime) -> Attempt {
+    let id = Uuid::from_u128(7);
+    let secret = |text: &str| SealedSecret {
+        bytes: text.as_bytes().to_vec(),
+        key_id: "test".to_owned(),
+    };
+    let received_at = OffsetDateTime::UNIX_EPOCH;
+    Attempt {
+        delivery_id: hookstead_domain::DeliveryId::from_uuid(id),
+        round: 1,
+        number,
+        lease_id: LeaseId::from_uuid(Uuid::from_u128(u128::from(number) << 96)),
+        event: ClaimedEvent {
+            event_id: hookstead_domain::EventId::from_uuid(id),
+            source_id: hookstead_domain::SourceId::from_uuid(id),
+            source_name: "stripe-main".parse().unwrap(),
+            source_kind: "stripe".to_owned(),
+            report_event_type: false,
+            external_event_id: "evt_1".to_owned(),
+            event_type: "invoice.paid".to_owned(),
+            tenant: None,
+            schema_version: "1".to_owned(),
+            content_type: Some("application/json".to_owned()),
+            raw_body: b"{}".to_vec(),
+            occurred_at: None,
+            received_at,
+            cause_event_id: None,
+        },
+        subscription: ClaimedSubscription {
+            subscription_id: SubscriptionId::from_uuid(id),
+            name: "shop".to_owned(),
+            destination: consumer.destination("shop"),
+            secret_current: Some(secret(SECRET)),
+            secret_previous: Some(secret(OLD_SECRET)),
+            previous_until: Some(received_at + time::Duration::minutes(10)),
+        },
+        clock: DatabaseClock::new(now, tokio::time::Instant::now()),
+        time_limit: Duration::from_secs(60),
+    }
+}
+
+const OLD_SECRET: &str = "whsec_b2xkLXNlY3JldC1vZi1zdWJzY3JpcHRpb25zIQ==";
+
+fn http() -> HttpDestination {
+    let egress = Egress::new(EgressSettings {
+        allowed: "127.0.0.0/8".parse().unwrap(),
+        ..EgressSettings::default()
+    });
+    HttpDestination::new(egress.unwrap(), Arc::new(PlainSecrets))
+}
+
+#[tokio::test]
+async fn out_01_every_attempt_is_signed_afresh() {
+    let consumer = Consumer::answering(200).await;
+    let http = http();
+    let later = OffsetDateTime::UNIX_EPOCH + time::Duration::minutes(20);
+    http.attempt(attempt(&consumer, 1, OffsetDateTime::UNIX_EPOCH))
+        .await;
+    http.attempt(attempt(&consumer, 4, later)).await;
+    let requests = consumer.requests();
+    assert_eq!(
+        requests[0].headers["webhook-id"],
+        requests[1].headers["webhook-id"]
+    );
+    assert_eq!(requests[0].body, requests[1].body);
+    let signed_at: Vec<i64> = requests
+        .iter()
+        .map(|request| request.headers["webhook-timestamp"].parse().unwrap())
+        .collect();
+    assert!((0..5).contains(&signed_at[0]), "{signed_at:?}");
+    assert!((1200..1205).contains(&signed_at[1]), "{signed_at:?}");
+    assert!(requests.iter().all(|request| is_signed_by(request, SECRET)));
+    assert_eq!(requests[1].headers["hookstead-attempt"], "4");
+    let (first, second) = (
+        &requests[0].headers["traceparent"],
+        &requests[1].headers["traceparent"],
+    );
+    assert_eq!(first[..36], second[..36], "one trace");
+    assert_ne!(first, second, "a span for each attempt");
+}
+
+#[tokio::test]
+async fn two_secrets_sign_while_they_overlap_and_one_afterwards() {
+    let consumer = Consumer::answering(200).await;
+    let http = http();
+    for minutes in [9, 10] {
+        let now = OffsetDateTime::UNIX_EPOCH + time::Duration::minutes(minutes);
+        http.attempt(attempt(&consumer, 1, now)).await;
+    }
+    let signatures: Vec<_> = consumer
+        .requests()
+        .iter()
+        .map(|request| {
+            (
+                is_signed_by(request, SECRET),
+                is_signed_by(request, OLD_SECRET),
+            )
+        })
+        .collect();
+    assert_eq!(signatures, [(true, true), (true, false)]);
+}
+
+#[tokio::test]
+async fn out_02_the_id_outlives_failures_a_crash_and_a_replay() {
+    let world = World::new().await;
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let opened = Arc::clone(&gate);
+    let consumer = Consumer::start(move |_, number| {
+        let opened = Arc::clone(&opened);
+        Box::pin(async move {
+            if number != 4 {
+                return Reply::status(500);
+            }
+            drop(opened.acquire().await);
+            Reply::status(200)
+        })
+    })
+    .await;
+    let policy = json!({"jitter": 0, "schedule_s": [0, 0, 0, 0, 0]});
+    let subscription = world
+        .subscribe("shop", consumer.destination("shop"), policy)
+        .await;
+    let event = world.event(b"{}").await;
+    let delivery = World::delivery(event, subscription);
+    for _ in 0..3 {
+        world.work(&world.worker()).await;
+    }
+    // The fourth is answered with 200, and its worker dies before it writes that down.
+    let proxy = hookstead_testkit::FaultProxy::start(
+        &world.database.url_as(hookstead_testkit::role::WORKER),
+    )
+    .await;
+    let connections = crate::world::connections(&proxy.url(), 2);
+    let dying =
+        crate::world::worker_over(connections.clone(), connections, Default::default(), |_| {});
+    let messages = world.messages().await;
+    let processing = tokio::spawn(async move { dying.process(messages).await });
+    // It is claimed and sent; nothing of what follows is written.
+    consumer.wait_for(4).await;
+    proxy.set(hookstead_testkit::Fault::Refuse);
+    proxy.cut();
+    gate.add_permits(1);
+    let refused = proxy.accepted();
+    until(|| async { proxy.accepted() > refused }).await;
+    processing.abort();
+    world.expire_leases().await;
+    world.reap().await;
+    world.work(&world.worker()).await;
+    world.work(&world.worker()).await;
+    let row = world.only().await;
+    assert_eq!(row.state, "dead_letter");
+    world.replay(delivery, 1).await;
+    world.work(&world.worker()).await;
+    let requests = consumer.requests();
+    let ids: std::collections::HashSet<_> = requests
+        .iter()
+        .map(|request| request.headers["webhook-id"].clone())
+        .collect();
+    assert_eq!(requests.len(), 7);
+    assert_eq!(ids.into_iter().collect::<Vec<_>>(), [delivery.to_string()]);
+}
+
+#[tokio::test]
+async fn out_02_no_two_deliveries_share_an_id() {
+    let world = World::new().await;
+    let consumer = Consumer::answering(200).await;
+    for name in ["one", "two"] {
+        world.subscribe_http(name, &consumer).await;
+    }
+    for _ in 0..3 {
+        world.event(b"{}").await;
+    }
+    world.work(&world.worker()).await;
+    let requests = consumer.requests();
+    let ids: std::collections::HashSet<_> = requests
+        .iter()
+        .map(|request| request.headers["webhook-id"].clone())
+        .collect();
+    assert_eq!((requests.len(), ids.len()), (6, 6));
+}
+
+#[tokio::test]
+async fn out_15_what_is_signed_is_what_is_sent_at_first_again_and_in_a_replay() {
+    let world = World::new().await;
+    let consumer =
+        Consumer::replying(|_, number| Reply::status(if number == 1 { 500 } else { 200 })).await;
+    let subscription = world.subscribe_http("shop", &consumer).await;
+    let body = "{\"é\":\"\u{1F600} \\u00e9\", \"n\": 1.0,\"big\":1e5 ,\"deep\":{\"a\":[{}, []]}}\n";
+    let event = world.event(body.as_bytes()).await;
+    let worker = world.worker();
+    world.work(&worker).await;
+    world.work(&worker).await;
+    world.replay(World::delivery(event, subscription), 1).await;
+    world.work(&worker).await;
+    let requests = consumer.requests();
+    assert_eq!(requests.len(), 3);
+    for request in requests {
+        assert!(is_signed_by(&request, SECRET));
+        assert_eq!(request.body, body.as_bytes());
+    }
+}
+
+#[tokio::test]
+async fn out_15_a_structured_event_is_signed_as_it_is_sent() {
+    let world = World::new().await;
+    let consumer = Consumer::answering(200).await;
+    let mut destination = consumer.destination("shop");
+    destination["mode"] = json!("structured");
+    destination["headers"] = json!({"x-route": "a", "webhook-signature": "x", "WEBHOOK-ID": "y"});
+    world.subscribe("shop", destination, json!({})).await;
+    world.event(br#"{"n":1.0}"#).await;
+    world.work(&world.worker()).await;
+    let requests = consumer.requests();
+    assert!(is_signed_by(&requests[0], SECRET));
+    assert_eq!(
+        requests[0].headers["content-type"],
+        "application/cloudevents+json"
+    );
+    assert_eq!(requests[0].headers["x-route"], "a");
+    let body = String::from_utf8(requests[0].body.clone()).unwrap();
+    assert!(body.contains(r#""data":{"n":1.0}"#), "{body}");
+}
+
+#[tokio::test]
+async fn out_18_an_internal_target_in_a_row_is_refused_in_attempt_retry_and_replay() {
+    let world = World::new().await;
+    let consumer = Consumer::answering(200).await;
+    let policy = json!({"schedule_s": [0], "jitter": 0});
+    let subscription = world
+        .subscribe("shop", consumer.destination("shop"), policy)
+        .await;
+    let event = world.event(b"{}").await;
+    let egress = Egress::new(EgressSettings::default()).unwrap();
+    let http = HttpDestination::new(egress, Arc::new(PlainSecrets));
+    let destinations = Destinations::new().with("http", http);
+    let worker = Worker::new(
+        world.connections(1),
+        destinations,
+        WorkerSettings::named("guarded"),
+    );
+    let delivery = World::delivery(event, subscription);
+    world.work(&worker).await;
+    world.work(&worker).await;
+    world.replay(delivery, 1).await;
+    world.work(&worker).await;
+    let classes: Vec<_> = world
+        .attempts(delivery.as_uuid())
+        .await
+        .into_iter()
+        .map(|attempt| attempt.error_class.unwrap())
+        .collect();
+    assert_eq!(classes, ["address_not_allowed"; 3]);
+    assert_eq!(consumer.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn a_destination_that_cannot_be_read_is_refused_and_the_rest_of_the_batch_is_not() {
+    let world = World::new().await;
+    let consumer = Consumer::answering(200).await;
+    world.subscribe_http("good", &consumer).await;
+    let odd = [
+        ("unknown_kind", json!({"kind": "carrier-pigeon"})),
+        ("unknown_kind", json!({"kind": "pull"})),
+        ("settings", json!({"kind": "http"})),
+        (
+            "settings",
+            json!({"kind": "http", "url": "https://x", "mode": "upside_down"}),
+        ),
+        ("invalid_url", json!({"kind": "http", "url": "//"})),
+        (
+            "not_https",
+            json!({"kind": "http", "url": consumer.url("x")}),
+        ),
+        ("no_handlers", json!({"kind": "handler", "name": "x"})),
+    ];
+    for (number, (_, destination)) in odd.iter().enumerate() {
+        world
+            .subscribe(&format!("odd-{number}"), destination.clone(), json!({}))
+            .await;
+    }
+    world.event(b"{}").await;
+    let http = http();
+    let destinations = Destinations::new().with("http", http);
+    let worker = Worker::new(
+        world.connections(1),
+        destinations,
+        WorkerSettings::named("test"),
+    );
+    world.work(&worker).await;
+    assert_eq!(world.ended("succeeded").await, 1);
+    let mut details = Vec::new();
+    for row in world.live().await {
+        let attempt = world.attempts(row.delivery_id).await.remove(0);
+        let class = attempt.error_class.unwrap();
+        assert!(
+            ["invalid_destination", "handler_missing"].contains(&&*class),
+            "{class}"
+        );
+        details.push(attempt.error_detail.unwrap());
+    }
+    details.sort();
+    let mut expected: Vec<_> = odd.iter().map(|(detail, _)| *detail).collect();
+    expected.sort_unstable();
+    assert_eq!(details, expected);
+}
+
+#[tokio::test]
+async fn a_subscription_without_a_secret_is_not_delivered_to_and_not_blamed() {
+    let world = World::new().await;
+    let consumer = Consumer::answering(200).await;
+    world.subscribe_http("shop", &consumer).await;
+    world
+        .execute(
+            "update hookstead.subscriptions set secret_current = null, secret_current_key = null",
+        )
+        .await;
+    world.event(b"{}").await;
+    world.work(&world.worker()).await;
+    let row = world.only().await;
+    assert_eq!(row.state, "pending");
+    assert_eq!(row.last_error_class.as_deref(), Some("secret_unavailable"));
+    let failures = world
+        .number("select consecutive_failures::bigint from hookstead.subscriptions")
+        .await;
+    assert_eq!((failures, consumer.requests().len()), (0, 0));
 }

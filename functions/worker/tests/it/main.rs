@@ -7,5 +7,7 @@ mod fences;
 mod handlers;
 mod health;
 mod messages;
+mod projection;
 mod rounds;
+mod targets;
 mod world;

@@ -2,6 +2,7 @@
 //! and a consumer that answers as the test says.
 
 mod consumer;
+mod relay;
 mod rows;
 
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 pub(crate) use consumer::{Consumer, Reply, Request};
-pub(crate) use rows::{AttemptRow, DeliveryRow};
+pub(crate) use rows::DeliveryRow;
 
 /// The signing secret of every subscription, as it is "sealed" in these tests.
 pub(crate) const SECRET: &str = "whsec_dGVzdC1zZWNyZXQtb2Ytc3Vic2NyaXB0aW9ucw==";
@@ -212,6 +213,20 @@ pub(crate) fn connections(url: &str, slots: usize) -> Connections {
         ..ConnectionLimits::default()
     };
     Connections::from_url(url, limits).unwrap()
+}
+
+/// Waits until the database says so. A test that waits in vain fails, and is not slow
+/// where it does not.
+pub(crate) async fn until<F: Future<Output = bool>>(mut holds: impl FnMut() -> F) {
+    let waiting = async {
+        while !holds().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    let patience = Duration::from_secs(60);
+    tokio::time::timeout(patience, waiting)
+        .await
+        .expect("it never came to hold");
 }
 
 /// A message that asks for an attempt, with an id of its own.

@@ -18,7 +18,6 @@ pub(crate) struct DeliveryRow {
     pub(crate) last_error_class: Option<String>,
     pub(crate) next_attempt_at: Option<OffsetDateTime>,
     pub(crate) last_attempt_at: Option<OffsetDateTime>,
-    pub(crate) lease_id: Option<Uuid>,
 }
 
 /// An attempt.
@@ -44,7 +43,7 @@ impl World {
         let mut connection = self.database.connect().await;
         sqlx::query_as(
             "select delivery_id, subscription_id, round, attempt_count, state, state_reason,
-                 last_error_class, next_attempt_at, last_attempt_at, lease_id
+                 last_error_class, next_attempt_at, last_attempt_at
              from hookstead.live_deliveries order by created_at, delivery_id",
         )
         .fetch_all(&mut connection)
@@ -57,8 +56,7 @@ impl World {
         let mut connection = self.database.connect().await;
         sqlx::query_as(
             "select delivery_id, subscription_id, round, attempt_count, state, state_reason,
-                 last_error_class, null::timestamptz as next_attempt_at, last_attempt_at,
-                 null::uuid as lease_id
+                 last_error_class, null::timestamptz as next_attempt_at, last_attempt_at
              from hookstead.done_deliveries order by created_at, delivery_id, round",
         )
         .fetch_all(&mut connection)
@@ -109,5 +107,31 @@ impl World {
              where state = 'leased'",
         )
         .await;
+    }
+}
+
+impl DeliveryRow {
+    /// Some delivery that is over.
+    pub(crate) fn example() -> Self {
+        Self {
+            delivery_id: Uuid::from_u128(1),
+            subscription_id: Uuid::from_u128(2),
+            round: 1,
+            attempt_count: 1,
+            state: "dead_letter".to_owned(),
+            state_reason: None,
+            last_error_class: None,
+            next_attempt_at: None,
+            last_attempt_at: None,
+        }
+    }
+}
+
+impl World {
+    /// The only delivery that is live.
+    pub(crate) async fn only_live(&self) -> DeliveryRow {
+        let mut rows = self.live().await;
+        assert_eq!(rows.len(), 1, "one live delivery is expected: {rows:?}");
+        rows.remove(0)
     }
 }
