@@ -47,7 +47,8 @@ impl Envelope<'_> {
     ///
     /// `source` is `/sources/NAME`; `time` is when the event happened and is left
     /// out where nobody said; `dataschema` is `urn:hookstead:schema:SOURCE:VERSION`;
-    /// `recordedtime` is when it was received. Times are UTC, to the microsecond.
+    /// `recordedtime` is when it was received, and `causationid` the event that it follows
+    /// from: both are documented extensions of CloudEvents. Times are UTC, to the microsecond.
     #[must_use]
     pub fn attributes(&self) -> Vec<Attribute> {
         let source = self.source.as_str();
@@ -64,10 +65,7 @@ impl Envelope<'_> {
             ("dataschema", Some(schema)),
             ("recordedtime", utc(self.received_at)),
             ("hooksteadtenant", self.tenant.map(str::to_owned)),
-            (
-                "hooksteadcause",
-                self.cause_event_id.map(|id| id.to_string()),
-            ),
+            ("causationid", self.cause_event_id.map(|id| id.to_string())),
         ];
         let present = attributes.into_iter();
         present
@@ -152,7 +150,7 @@ mod tests {
             ),
             ("ce-recordedtime", "2026-02-03T04:05:07.123456Z"),
             ("ce-hooksteadtenant", "acme%2050%25"),
-            ("ce-hooksteadcause", &id),
+            ("ce-causationid", &id),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(written(&envelope), expected);
