@@ -191,6 +191,11 @@ fn secrets_and_bodies_are_in_no_log_and_in_no_answer() {
         &["events", "--json"],
         &["events", "show", "last"],
         &["events", "show", "last", "--json"],
+        &["deliveries"],
+        &["deliveries", "--json"],
+        &["subscriptions"],
+        &["subscriptions", "--json"],
+        &["report", "show"],
         &["apply", "--plan"],
         &["apply", "--json"],
     ] {
@@ -214,6 +219,11 @@ fn secrets_and_bodies_are_in_no_log_and_in_no_answer() {
     let postgres = std::fs::read_to_string(project.path(".hookstead/postgres/server.log")).unwrap();
     printed.push_str(&postgres);
     assert!(!printed.contains("CANARY-BODY"), "{printed}");
+    // Shown once, when dev got ready.
+    for issued in dev.ready["secrets"].as_array().unwrap() {
+        let secret = issued["secret"].as_str().unwrap();
+        assert!(!printed.contains(secret), "{printed}");
+    }
     for source in [
         "stripe-main",
         "github",
