@@ -25,6 +25,10 @@ const EVERY: Duration = Duration::from_millis(500);
 /// no statement of ours may take half as long.
 const OVERLAP: Duration = Duration::from_secs(60);
 
+/// How long the database may take over a look. Each is three small statements that take
+/// milliseconds; a database that is busy for longer is asked again.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
 /// How far back a first look may go: a day of history is a list and not a tail.
 const MAX_SINCE: Duration = Duration::from_secs(24 * 3600);
 
@@ -121,7 +125,9 @@ impl Follower {
         // While the database was away, more than the overlap may have gone by.
         let now = Instant::now();
         let back = now.duration_since(self.looked_at) + OVERLAP;
-        let read = self.read(back).await?;
+        // A connection whose other side is gone may be silent for ever.
+        let answer = tokio::time::timeout(ANSWER_WITHIN, self.read(back)).await;
+        let read = answer.unwrap_or(Err(StoreError::Silent))?;
         self.looked_at = now;
         let fresh = self.seen.fresh(read, now);
         // What is older than two overlaps cannot come up again.

@@ -1,10 +1,10 @@
 //! Deliveries, their attempts and reports, and following what happens.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
 use hookstead_domain::{DeliveryId, EventId, SubscriptionId};
-use hookstead_testkit::{TestDatabase, role};
+use hookstead_testkit::{Fault, FaultProxy, TestDatabase, role};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgConnection};
 use time::OffsetDateTime;
@@ -42,7 +42,7 @@ impl Owed {
              update hookstead.installation set reporting_since = now()",
         )
         .await;
-        owed.store(owed.event).await;
+        store(&mut owed.superuser, owed.event).await;
         owed.end(0, "succeeded", "null", "success", "null").await;
         owed.end(2, "dead_letter", "'gone'", "fail", "'gone'").await;
         let waits = owed.delivery(1).await;
@@ -59,27 +59,7 @@ impl Owed {
     }
 
     async fn run_sql(&mut self, sql: &str) {
-        sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))
-            .execute(&mut self.superuser)
-            .await
-            .unwrap();
-    }
-
-    async fn store(&mut self, event: EventId) {
-        self.run_sql(&format!(
-            "insert into hookstead.events (
-                 event_id, source_id, external_event_id, event_type, raw_body, content_type, headers,
-                 signature_verified, received_at, schema_version)
-             select '{event}', source_id, '{event}', 'invoice.paid', 'CANARY', 'text/plain', '[]',
-                    false, now(), '1'
-             from hookstead.sources where name = 'app';
-             insert into hookstead.live_deliveries (
-                 delivery_id, event_id, subscription_id, next_attempt_at, attempt_budget)
-             select hookstead.delivery_id('{event}', subscription_id), '{event}', subscription_id,
-                    now(), 10
-             from hookstead.subscriptions"
-        ))
-        .await;
+        run(&mut self.superuser, sql).await;
     }
 
     async fn delivery(&mut self, number: usize) -> DeliveryId {
@@ -126,6 +106,34 @@ impl Owed {
         names.sort();
         names
     }
+}
+
+async fn run(connection: &mut PgConnection, sql: &str) {
+    sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))
+        .execute(connection)
+        .await
+        .unwrap();
+}
+
+/// Stores an event with a delivery for each subscription, as ingest does.
+async fn store(connection: &mut PgConnection, event: EventId) {
+    run(
+        connection,
+        &format!(
+            "insert into hookstead.events (
+                 event_id, source_id, external_event_id, event_type, raw_body, content_type, headers,
+                 signature_verified, received_at, schema_version)
+             select '{event}', source_id, '{event}', 'invoice.paid', 'CANARY', 'text/plain', '[]',
+                    false, now(), '1'
+             from hookstead.sources where name = 'app';
+             insert into hookstead.live_deliveries (
+                 delivery_id, event_id, subscription_id, next_attempt_at, attempt_budget)
+             select hookstead.delivery_id('{event}', subscription_id), '{event}', subscription_id,
+                    now(), 10
+             from hookstead.subscriptions"
+        ),
+    )
+    .await;
 }
 
 fn event_id(number: u8) -> EventId {
@@ -269,89 +277,127 @@ async fn a_report_is_printed_as_the_bytes_that_are_sent() {
     );
 }
 
+/// A running `tail --json`. Dropping it kills it.
+struct Tail {
+    child: Child,
+    told: BufReader<ChildStderr>,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Tail {
+    fn start(project: &Project, url: &str, arguments: &[&str]) -> Self {
+        let mut command = project.command(&[&["tail", "--json"], arguments].concat());
+        let mut child = command
+            .env("HOOKSTEAD_DATABASE_URL", url)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self {
+            told: BufReader::new(child.stderr.take().unwrap()),
+            lines: BufReader::new(child.stdout.take().unwrap()),
+            child,
+        }
+    }
+
+    /// Waits for the next line that it says beside its answer.
+    fn told(&mut self) -> String {
+        let mut line = String::new();
+        self.told.read_line(&mut line).unwrap();
+        line
+    }
+
+    fn next(&mut self) -> Value {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// Ends it as Ctrl-C does; what it had still to print.
+    fn stop(mut self) -> String {
+        let pid = self.child.id().to_string();
+        let told = Command::new("kill").args(["-INT", &pid]).status();
+        assert!(told.unwrap().success());
+        let mut rest = String::new();
+        self.lines.read_to_string(&mut rest).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        rest
+    }
+}
+
+impl Drop for Tail {
+    fn drop(&mut self) {
+        // It may have ended already.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
 #[tokio::test]
 async fn what_happens_is_printed_once_as_soon_as_it_is_visible() {
     let mut owed = Owed::new().await;
-    let mut command = owed.project.command(&["tail", "--json"]);
-    let mut child = command
-        .env("HOOKSTEAD_DATABASE_URL", &owed.admin_url)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut told = BufReader::new(child.stderr.take().unwrap());
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    told.read_line(&mut line).unwrap();
-    assert!(line.contains("Following"), "{line}");
-    let mut next = || {
-        let mut line = String::new();
-        lines.read_line(&mut line).unwrap();
-        serde_json::from_str::<Value>(&line).unwrap()
-    };
-    // One commits late: its time is that of the other, which is printed before it.
+    let mut tail = Tail::start(&owed.project, &owed.admin_url, &[]);
+    assert!(tail.told().contains("Following"));
+    // One commits late: the time in it is before that of the other, which is printed first.
     let (late, other) = (event_id(8), event_id(9));
-    let url = owed.database.url();
-    let mut held = Owed {
-        superuser: owed.database.connect().await,
-        project: Project::with(""),
-        database: hookstead_testkit::database().await,
-        admin_url: url,
-        event: late,
-    };
-    held.run_sql("begin").await;
-    held.store(late).await;
-    owed.store(other).await;
-    let first = next();
-    assert_eq!(
-        (&first["what"], &first["event_id"]),
-        (&"event".into(), &other.to_string().into())
-    );
-    held.run_sql("commit").await;
-    assert_eq!(next()["event_id"], late.to_string());
+    let mut holding = owed.database.connect().await;
+    run(&mut holding, "begin").await;
+    store(&mut holding, late).await;
+    store(&mut owed.superuser, other).await;
+    let first = tail.next();
+    assert_eq!(first["what"], "event");
+    assert_eq!(first["event_id"], other.to_string());
+    run(&mut holding, "commit").await;
+    assert_eq!(tail.next()["event_id"], late.to_string());
     owed.event = other;
     owed.end(0, "succeeded", "null", "success", "null").await;
-    let attempt = next();
-    assert_eq!(
-        (&attempt["what"], &attempt["subscription"]),
-        (&"attempt".into(), &NAMES[0].into())
-    );
-    let ended = next();
-    assert_eq!(
-        (&ended["what"], &ended["state"]),
-        (&"delivery".into(), &"succeeded".into())
-    );
-    let pid = child.id().to_string();
-    let told = std::process::Command::new("kill")
-        .args(["-INT", &pid])
-        .status();
-    assert!(told.unwrap().success());
-    // Nothing more was printed: each thing came once.
-    let mut rest = String::new();
-    lines.read_line(&mut rest).unwrap();
+    let attempt = tail.next();
+    assert_eq!(attempt["what"], "attempt");
+    assert_eq!(attempt["subscription"], NAMES[0]);
+    let ended = tail.next();
+    assert_eq!(ended["what"], "delivery");
+    assert_eq!(ended["state"], "succeeded");
+    assert_eq!(tail.stop(), "");
+}
+
+#[tokio::test]
+async fn following_goes_on_when_the_database_was_away() {
+    let mut owed = Owed::new().await;
+    let proxy = FaultProxy::start(&owed.admin_url).await;
+    let mut tail = Tail::start(&owed.project, &proxy.url(), &[]);
+    let mut tail = tokio::task::spawn_blocking(move || {
+        assert!(tail.told().contains("Following"));
+        tail
+    })
+    .await
+    .unwrap();
+    proxy.set(Fault::Refuse);
+    proxy.cut();
+    let tail = tokio::task::spawn_blocking(move || {
+        assert!(tail.told().contains("warning[database_unreachable]"));
+        tail
+    });
+    let mut tail = tail.await.unwrap();
+    let meanwhile = event_id(9);
+    store(&mut owed.superuser, meanwhile).await;
+    proxy.set(Fault::None);
+    let tail = tokio::task::spawn_blocking(move || {
+        assert_eq!(tail.next()["event_id"], meanwhile.to_string());
+        tail
+    });
+    let tail = tail.await.unwrap();
+    let rest = tokio::task::spawn_blocking(move || tail.stop())
+        .await
+        .unwrap();
     assert_eq!(rest, "");
-    assert!(child.wait().unwrap().success());
 }
 
 #[tokio::test]
 async fn what_happened_before_can_be_asked_for() {
     let owed = Owed::new().await;
-    let mut command = owed.project.command(&["tail", "--json", "--since", "1h"]);
-    let mut child = command
-        .env("HOOKSTEAD_DATABASE_URL", &owed.admin_url)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let happened: Vec<Value> = lines
-        .take(6)
-        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
-        .collect();
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let mut tail = Tail::start(&owed.project, &owed.admin_url, &["--since", "1h"]);
+    let happened: Vec<Value> = (0..6).map(|_| tail.next()).collect();
     let count = |what: &str| happened.iter().filter(|one| one["what"] == what).count();
     assert_eq!(
         (count("event"), count("attempt"), count("delivery")),
