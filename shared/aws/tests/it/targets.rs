@@ -25,7 +25,7 @@ fn attributes() -> Vec<Attribute> {
         ("dataschema", "urn:hookstead:schema:stripe-main:1"),
         ("recordedtime", "2026-02-03T04:05:07.123456Z"),
         ("hooksteadtenant", "acmé"),
-        ("hooksteadcause", "019bf5f2-d000-7007-8707-070707070708"),
+        ("causationid", "019bf5f2-d000-7007-8707-070707070708"),
     ]
     .map(|(name, value)| Attribute {
         name,

@@ -13,7 +13,8 @@ const PROGRAM: &str = include_str!("serve.py");
 /// after a kill too, and the emulator ends when it sees that.
 struct Process {
     port: u16,
-    _child: Child,
+    #[cfg_attr(not(test), expect(dead_code, reason = "held for its input"))]
+    child: Child,
 }
 
 /// The port of this process's emulator on 127.0.0.1, started at the first call.
@@ -53,8 +54,18 @@ fn start() -> Result<Process, String> {
         let folder = installed.packages.display();
         format!("it ended at its start. If {folder} is damaged, remove it and try again")
     })?;
-    Ok(Process {
-        port,
-        _child: child,
-    })
+    Ok(Process { port, child })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_emulator_ends_when_its_input_is_closed_as_the_system_does_for_the_dead() {
+        let mut process = start().unwrap();
+        assert!(process.child.try_wait().unwrap().is_none());
+        drop(process.child.stdin.take());
+        assert!(process.child.wait().unwrap().success());
+    }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use hookstead_aws::keys::{
-    DataKey, DataKeys, KeyError, KeyFile, KeyFuture, MAX_KEY_AGE, MAX_KEY_USES, OpenError,
-    PlainKey, Sealed, Sealer,
+    DataKey, DataKeys, KEY_BYTES, KeyError, KeyFile, KeyFuture, MAX_KEY_AGE, MAX_KEY_USES,
+    OpenError, PlainKey, Sealed, Sealer,
 };
 use hookstead_signing::Secret;
 use tempfile::TempDir;
@@ -151,6 +151,42 @@ async fn a_failure_to_make_a_key_is_remembered_for_a_second() {
     assert_eq!(keys.counts().0, 1);
     tokio::time::advance(Duration::from_secs(1)).await;
     seal(&sealer).await.unwrap();
+}
+
+/// Keys that unwrap anything to the same key.
+struct Careless;
+
+impl DataKeys for Careless {
+    fn generate(&self) -> KeyFuture<'_, DataKey> {
+        Box::pin(std::future::ready(Ok(DataKey {
+            plain: PlainKey::from_slice(&[7; KEY_BYTES]).unwrap(),
+            wrapped: vec![1, 2, 3],
+            key_id: "careless".to_owned(),
+        })))
+    }
+
+    fn unwrap_key<'a>(&'a self, _: &'a [u8], _: &'a str) -> KeyFuture<'a, PlainKey> {
+        Box::pin(std::future::ready(Ok(PlainKey::from_slice(
+            &[7; KEY_BYTES],
+        )
+        .unwrap())))
+    }
+}
+
+#[tokio::test]
+async fn an_altered_wrapped_key_or_key_id_is_refused_whatever_the_keys_say_to_it() {
+    let sealer = Sealer::new(Careless);
+    let sealed = seal(&sealer).await.unwrap();
+    sealer.open(&sealed, subscription(1)).await.unwrap();
+    let mut other_bytes = sealed.clone();
+    // The last byte of the wrapped key, after the version and the length.
+    other_bytes.bytes[5] ^= 1;
+    let mut other_id = sealed.clone();
+    other_id.key_id = "other".to_owned();
+    for altered in [other_bytes, other_id] {
+        let error = sealer.open(&altered, subscription(1)).await.unwrap_err();
+        assert_eq!(error, OpenError::NotAuthentic);
+    }
 }
 
 #[tokio::test]
