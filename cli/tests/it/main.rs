@@ -4,11 +4,13 @@
 mod apply;
 mod deliveries;
 mod http;
+mod owed;
 mod publish;
 mod sink;
 mod stop;
 mod subscriptions;
 mod support;
+mod tail;
 mod usage;
 mod verify;
 mod walk;
