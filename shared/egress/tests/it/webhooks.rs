@@ -185,7 +185,7 @@ async fn binary_mode_leaves_the_bytes_alone_and_says_the_rest_in_headers() {
             "ce-dataschema",
             "urn:hookstead:schema:stripe-main:2025-09-30.clover",
         ),
-        ("ce-hooksteadcause", id),
+        ("ce-causationid", id),
         ("ce-hooksteadtenant", "acme"),
         ("ce-id", id),
         ("ce-recordedtime", "2025-11-30T10:53:20Z"),
@@ -237,7 +237,7 @@ async fn structured_mode_has_json_as_the_text_it_came_as() {
          \"type\":\"invoice.paid\",\"time\":\"2025-11-30T10:53:18Z\",\
          \"dataschema\":\"urn:hookstead:schema:stripe-main:2025-09-30.clover\",\
          \"recordedtime\":\"2025-11-30T10:53:20Z\",\"hooksteadtenant\":\"acme\",\
-         \"hooksteadcause\":\"{id}\",\"datacontenttype\":\"application/json; charset=utf-8\",\
+         \"causationid\":\"{id}\",\"datacontenttype\":\"application/json; charset=utf-8\",\
          \"data\":{ODD_JSON}}}"
     );
     assert_eq!(std::str::from_utf8(body(&request)).unwrap(), expected);
