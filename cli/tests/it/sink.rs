@@ -10,7 +10,7 @@ use serde_json::Value;
 use time::OffsetDateTime;
 use tokio::net::TcpListener;
 
-use crate::support::{Project, exchange};
+use crate::support::Project;
 
 const SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
@@ -49,15 +49,23 @@ fn delivery(id: &str, body: &str) -> Vec<u8> {
 }
 
 /// Sends it and reads until the sink closes. The error is that of reading.
+fn ask_now(address: SocketAddr, request: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(address)?;
+    // Our side stays open, as that of clients does: a sink drops who hangs up.
+    stream.write_all(request)?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    Ok(answer)
+}
+
 async fn ask(address: SocketAddr, request: Vec<u8>) -> std::io::Result<Vec<u8>> {
-    let asked = tokio::task::spawn_blocking(move || {
-        let mut stream = TcpStream::connect(address)?;
-        stream.write_all(&request)?;
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer)?;
-        Ok(answer)
-    });
+    let asked = tokio::task::spawn_blocking(move || ask_now(address, &request));
     asked.await.unwrap()
+}
+
+/// The same, as text.
+fn told(address: SocketAddr, request: &[u8]) -> String {
+    String::from_utf8(ask_now(address, request).unwrap()).unwrap()
 }
 
 async fn status(sink: &Sink, request: Vec<u8>) -> String {
@@ -201,7 +209,7 @@ fn the_command_prints_a_line_for_each_request_and_is_switched_while_it_runs() {
     let secret = project.write("secret", format!("{SECRET}\n").as_bytes());
     let mut sink = Running::start(&project, &["--secret-file", secret.to_str().unwrap()]);
     let at = sink.address.to_string();
-    let answer = exchange(sink.address, [&delivery("msg_1", "{}")[..]]);
+    let answer = told(sink.address, &delivery("msg_1", "{}"));
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     let line = next(&mut sink.lines);
     assert_eq!(line["webhook_id"], "msg_1");
@@ -213,7 +221,7 @@ fn the_command_prints_a_line_for_each_request_and_is_switched_while_it_runs() {
         .run(&["sink", "set", "status=418", "--at", &at, "--json"])
         .json();
     assert_eq!(set["mode"], "status=418");
-    let answer = exchange(sink.address, [&delivery("msg_1", "{}")[..]]);
+    let answer = told(sink.address, &delivery("msg_1", "{}"));
     assert!(answer.starts_with("HTTP/1.1 418 "), "{answer}");
     assert_eq!(next(&mut sink.lines)["answer"], "418");
     let wrong = project.run(&["sink", "set", "sideways", "--at", &at]);
