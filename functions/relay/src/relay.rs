@@ -69,7 +69,7 @@ impl RelaySettings {
 /// this process and in others.
 #[derive(Clone)]
 pub struct Relay {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 pub(crate) struct Shared {

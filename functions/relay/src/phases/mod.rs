@@ -3,6 +3,8 @@
 mod announce;
 mod dispatch;
 mod expand;
+#[cfg(test)]
+mod idle;
 mod reap;
 mod redispatch;
 mod ship;
