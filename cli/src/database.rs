@@ -20,6 +20,10 @@ pub(crate) enum Role {
     Admin,
     /// Publishes events, and nothing else.
     Publisher,
+    /// Claims and ends attempts.
+    Worker,
+    /// Moves on what waits.
+    Relay,
 }
 
 impl Role {
@@ -28,6 +32,8 @@ impl Role {
             Self::Receiver => "hookstead_receiver",
             Self::Admin => "hookstead_admin",
             Self::Publisher => "hookstead_publisher",
+            Self::Worker => "hookstead_worker",
+            Self::Relay => "hookstead_relay",
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::output::Table;
 use crate::project::Project;
 
 /// The variable that names a key of KMS.
-const KMS_VARIABLE: &str = "HOOKSTEAD_KMS_KEY";
+const KMS_VARIABLE: &str = "HOOKSTEAD_KMS_KEY_ID";
 
 /// The variable that names a file of keys.
 const FILE_VARIABLE: &str = "HOOKSTEAD_KEY_FILE";

@@ -7,6 +7,7 @@ use hookstead_aws::keys::Sealer;
 use hookstead_aws::queue::LocalQueue;
 use hookstead_egress::{AllowList, Egress, EgressSettings};
 use hookstead_relay::{ControlPlane, Phase, Queues, Relay, RelaySettings};
+use hookstead_secrets::LocalSecrets;
 use hookstead_store::{ConnectionLimits, Connections};
 use hookstead_worker::config::DEFAULT_VISIBILITY_TIMEOUT;
 use hookstead_worker::destinations::HttpDestination;
@@ -18,6 +19,7 @@ use tokio::time::Instant;
 
 use crate::database::{Database, Role};
 use crate::error::{Doing as _, Error};
+use crate::project::Project;
 
 /// Batches of ten that are attempted side by side: twice what one destination that
 /// hangs can hold (`DEFAULT_MAX_LEASES_PER_SUBSCRIPTION`).
@@ -44,11 +46,18 @@ pub(super) struct Running {
 
 impl Delivering {
     pub(super) fn new(
+        project: &Project,
         database: &Database,
         sealer: Sealer,
         allowed: AllowList,
-        control_plane: Option<ControlPlane>,
     ) -> Result<Self, Error> {
+        let settings = EgressSettings {
+            allowed,
+            ..EgressSettings::default()
+        };
+        let egress = Egress::new(settings)
+            .map_err(std::io::Error::other)
+            .doing("cannot make the client for outgoing requests")?;
         // What is received and never deleted goes nowhere: every message of this queue
         // is a hint, and the relay makes up for one that is lost.
         let queue = Arc::new(LocalQueue::new(DEFAULT_VISIBILITY_TIMEOUT));
@@ -60,16 +69,9 @@ impl Delivering {
         let relay = Relay::new(
             connections(database, Role::Relay, Phase::ALL.len())?,
             queues,
-            control_plane,
+            control_plane(project, &egress)?,
             RelaySettings::named("dev"),
         );
-        let settings = EgressSettings {
-            allowed,
-            ..EgressSettings::default()
-        };
-        let egress = Egress::new(settings)
-            .map_err(std::io::Error::other)
-            .doing("cannot make the client for outgoing requests")?;
         // `dev` knows no handlers of anybody's: they live in their own worker program.
         let handlers = connections(database, Role::Worker, 1)?;
         let destinations = Destinations::new()
@@ -124,6 +126,27 @@ async fn relaying(relay: Relay, stop: watch::Receiver<bool>) {
         };
         let report = relay.run(Instant::now() + RELAY_RUN, stopped).await;
         report.log();
+    }
+}
+
+/// Where reports go, if the environment says so. Their secret may stand in the folder
+/// of the project like those of sources, and a receiver on this machine needs no TLS.
+fn control_plane(project: &Project, egress: &Egress) -> Result<Option<ControlPlane>, Error> {
+    let given = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let url = given("HOOKSTEAD_CONTROL_PLANE_URL");
+    let secret = given("HOOKSTEAD_CONTROL_PLANE_SECRET");
+    let refused = |message: &str| Error::usage("invalid_configuration", message.to_owned());
+    match (url, secret) {
+        (None, None) => Ok(None),
+        (Some(url), Some(secret)) => {
+            let secrets = Arc::new(LocalSecrets::new(project.folder()));
+            ControlPlane::new(egress.clone(), &url, true, &secret, secrets)
+                .map(Some)
+                .map_err(|error| refused(&format!("HOOKSTEAD_CONTROL_PLANE_URL: {error}")))
+        }
+        _ => Err(refused(
+            "HOOKSTEAD_CONTROL_PLANE_URL and HOOKSTEAD_CONTROL_PLANE_SECRET go together",
+        )),
     }
 }
 

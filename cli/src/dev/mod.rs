@@ -1,5 +1,6 @@
 //! `hookstead dev`: the whole system on this machine.
 
+mod delivering;
 mod logs;
 mod partitions;
 mod postgres;
@@ -12,6 +13,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use hookstead_egress::AllowList;
 use hookstead_receiver::config::Config;
 use hookstead_receiver::{Clock, DirectoryLimits, Limits, Receiver};
 use hookstead_secrets::{CacheLimits, LocalSecrets};
@@ -28,6 +30,7 @@ use crate::output;
 use crate::private;
 use crate::project::{Project, ProjectArguments, Running};
 use crate::signals::Signals;
+use delivering::Delivering;
 use postgres::Prepared;
 
 /// Connections of the local receiver: as many requests are stored at once.
@@ -70,19 +73,26 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     let mut signals = Signals::listen()?;
     let project = Project::of(&arguments.project)?;
     let manifest = Manifest::read(&arguments.project.manifest)?;
-    manifest.check_addresses(&private::read(&arguments.allow_private)?)?;
+    let allowed = private::read(&arguments.allow_private)?;
+    manifest.check_addresses(&allowed)?;
     let config = configuration()?;
     let lock = project.lock()?;
     let listener = bind(arguments.listen).await?;
     logs::start(arguments.json)?;
     secrets::prepare(&project, &manifest)?;
     let started = tokio::select! {
-        started = start(&project, &manifest, config) => Some(started?),
+        started = start(&project, &manifest, config, allowed) => Some(started?),
         () = signals.first() => None,
     };
-    let Some((prepared, receiver, issued)) = started else {
+    let Some(started) = started else {
         return Ok(Exit::Yes);
     };
+    let Started {
+        prepared,
+        receiver,
+        delivering,
+        issued,
+    } = started;
     let address = listener.local_addr().doing("cannot tell the address")?;
     let url = format!("http://{address}");
     let running = Running {
@@ -93,6 +103,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
     project.announce(&lock, &running)?;
     let (tell, told) = watch::channel(false);
     let max_body_bytes = receiver.max_body_bytes();
+    let delivering = delivering.run(told.clone());
     let serving = server::serve(listener, Rc::new(receiver), max_body_bytes, told);
     let serving = tokio::task::spawn_local(serving);
     let keeping = tokio::task::spawn_local(partitions::keep(prepared.database.clone()));
@@ -113,6 +124,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, Error> {
         .await
         .map_err(io::Error::other)
         .doing("the server ended by a fault")?;
+    delivering.ended().await?;
     drop(lock);
     if let Some(server) = server {
         let stopped = tokio::task::spawn_blocking(move || server.stop()).await;
@@ -148,11 +160,20 @@ fn configuration() -> Result<Config, Error> {
     config.map_err(|error| Error::usage("invalid_configuration", error.to_string()))
 }
 
+/// What `dev` has made and is about to run.
+struct Started {
+    prepared: Prepared,
+    receiver: Receiver<LocalSecrets>,
+    delivering: Delivering,
+    issued: Vec<Issued>,
+}
+
 async fn start(
     project: &Project,
     manifest: &Manifest,
     config: Config,
-) -> Result<(Prepared, Receiver<LocalSecrets>, Vec<Issued>), Error> {
+    allowed: AllowList,
+) -> Result<Started, Error> {
     let prepared = postgres::prepare(project).await?;
     let mut connection = prepared.database.connect_as(Role::Admin).await?;
     let sealer = keys::of_dev(project)?;
@@ -179,7 +200,13 @@ async fn start(
     };
     let secrets = LocalSecrets::new(project.folder());
     let receiver = Receiver::new(connections, secrets, Clock::system(), limits, config.region);
-    Ok((prepared, receiver, applied.issued))
+    let delivering = Delivering::new(project, &prepared.database, sealer, allowed)?;
+    Ok(Started {
+        receiver: receiver.with_kick(delivering.queue()),
+        prepared,
+        delivering,
+        issued: applied.issued,
+    })
 }
 
 /// Waits for Ctrl-C or SIGTERM, or for the end of the database server.
