@@ -12,6 +12,10 @@ use crate::ledger::{Ended, Ledger};
 use crate::panics::caught;
 use crate::worker::Shared;
 
+/// Why an attempt is refused that could take longer than a batch may. Broken off at the
+/// end of each batch it would begin again for ever.
+pub(crate) const BATCH_TOO_SHORT: &str = "timeout_exceeds_batch";
+
 /// How an attempt's task ended.
 pub(crate) enum Done {
     /// It is to be written down.
@@ -43,7 +47,7 @@ pub(crate) async fn make(
         Ok(begun) => begun,
         Err(refused) => return ended(ledger, refused.into()),
     };
-    let attempting = caught(dispatch(shared, &kind, attempt, &ledger));
+    let attempting = caught(dispatch(shared, &kind, attempt, &ledger, time));
     let mut stopping = shared.stopping.subscribe();
     let done = tokio::select! {
         biased;
@@ -106,7 +110,7 @@ fn begin(
     }
     let time_limit = Duration::from_millis(timeout_ms);
     if time_limit > time.length {
-        return refused("timeout_exceeds_batch");
+        return refused(BATCH_TOO_SHORT);
     }
     let kind = claimed.subscription.destination.get("kind");
     let Some(kind) = kind.and_then(Value::as_str).map(str::to_owned) else {
@@ -125,13 +129,19 @@ fn begin(
     Ok((attempt, kind))
 }
 
-async fn dispatch(shared: &Shared, kind: &str, attempt: Attempt, ledger: &Ledger) -> Dispatched {
+async fn dispatch(
+    shared: &Shared,
+    kind: &str,
+    attempt: Attempt,
+    ledger: &Ledger,
+    time: BatchTime,
+) -> Dispatched {
     if kind == "handler" {
         let Some(handlers) = &shared.destinations.handlers else {
             let answered = Answered::failed(ErrorClass::HandlerMissing, "no_handlers");
             return Dispatched::Answered(answered);
         };
-        return handlers.attempt(shared, attempt, ledger).await;
+        return handlers.attempt(shared, attempt, ledger, time.length).await;
     }
     let Some(destination) = shared.destinations.get(kind) else {
         let answered = Answered::failed(ErrorClass::InvalidDestination, "unknown_kind");

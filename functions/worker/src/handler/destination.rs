@@ -6,12 +6,12 @@ use hookstead_domain::{ErrorClass, LEASE_MARGIN_MS};
 use hookstead_store::delivering::ExtendLease;
 use hookstead_store::{Connections, StoreError};
 use serde_json::Value;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::erased::ErasedHandler;
 use super::guarded::{Guarded, GuardedEnd};
 use super::{Event, Handlers};
-use crate::attempt::{Dispatched, timed_out};
+use crate::attempt::{BATCH_TOO_SHORT, Dispatched, timed_out};
 use crate::destination::{Answered, Attempt};
 use crate::ledger::Ledger;
 use crate::panics::caught;
@@ -42,6 +42,7 @@ impl HandlerDestination {
         shared: &Shared,
         attempt: Attempt,
         ledger: &Ledger,
+        batch_length: Duration,
     ) -> Dispatched {
         let name = attempt.subscription.destination.get("name");
         let name = name.and_then(Value::as_str).unwrap_or_default();
@@ -50,6 +51,10 @@ impl HandlerDestination {
             return Dispatched::Answered(missing);
         };
         let limit = handler.time_limit().unwrap_or(attempt.time_limit);
+        if limit > batch_length {
+            let refused = Answered::failed(ErrorClass::InvalidDestination, BATCH_TOO_SHORT);
+            return Dispatched::Answered(refused);
+        }
         let event = Event {
             event: attempt.event,
             delivery_id: attempt.delivery_id,
@@ -58,34 +63,36 @@ impl HandlerDestination {
             attempt: attempt.number,
             clock: attempt.clock,
         };
-        let handling = caught(self.handle(shared, &*handler, &event, ledger));
+        let handling = caught(self.handle(shared, &*handler, &event, ledger, limit));
         tokio::select! {
             biased;
-            done = timeout(limit, handling) => match done {
-                Ok(Ok(done)) => done,
-                Ok(Err(_)) => Dispatched::Answered(panicked(ledger)),
-                Err(_) => Dispatched::Answered(timed_out(limit)),
-            },
+            done = handling => done.unwrap_or_else(|_| Dispatched::Answered(panicked(ledger))),
             () = lease_lost(shared, ledger) => Dispatched::LeaseLost,
         }
     }
 
+    /// Both steps, within `limit` together. Waiting for a connection in between does not
+    /// count: it is others that take that time, and the lease is kept.
     async fn handle(
         &self,
         shared: &Shared,
         handler: &dyn ErasedHandler,
         event: &Event,
         ledger: &Ledger,
+        limit: Duration,
     ) -> Dispatched {
-        let prepared = match handler.prepare(event).await {
-            Ok(prepared) => prepared,
-            Err(error) => return Dispatched::Answered(error.answered()),
+        let began = Instant::now();
+        let prepared = match timeout(limit, handler.prepare(event)).await {
+            Ok(Ok(prepared)) => prepared,
+            Ok(Err(error)) => return Dispatched::Answered(error.answered()),
+            Err(_) => return Dispatched::Answered(timed_out(limit)),
         };
         let guarded = Guarded {
             handler,
             event,
             prepared: &prepared,
             ledger,
+            limit: limit.saturating_sub(began.elapsed()),
             worker_id: &shared.settings.worker_id,
             region: shared.settings.region.as_deref(),
         };
@@ -101,6 +108,8 @@ impl HandlerDestination {
             }
             Ok(GuardedEnd::Answered(answered)) => Dispatched::Answered(answered),
             Ok(GuardedEnd::Panicked) => Dispatched::Answered(panicked(ledger)),
+            // Only the limit of the handler's own time says so.
+            Err(StoreError::Silent) => Dispatched::Answered(timed_out(limit)),
             Err(error) => Dispatched::Answered(refused(&error)),
         }
     }

@@ -1,9 +1,12 @@
 //! A handler's transaction.
 
+use std::time::Duration;
+
 use hookstead_domain::Outcome;
 use hookstead_store::delivering::{Finish, FinishAnswer, finish};
 use hookstead_store::{Operation, StoreError};
 use sqlx::{Connection as _, PgConnection};
+use tokio::time::timeout;
 
 use super::erased::{ErasedHandler, Prepared};
 use super::{Event, Verdict};
@@ -17,6 +20,8 @@ pub(super) struct Guarded<'a> {
     pub(super) event: &'a Event,
     pub(super) prepared: &'a Prepared,
     pub(super) ledger: &'a Ledger,
+    /// How long the transaction may take, once it has a connection.
+    pub(super) limit: Duration,
     pub(super) worker_id: &'a str,
     pub(super) region: Option<&'a str>,
 }
@@ -38,6 +43,14 @@ impl Operation for Guarded<'_> {
     type Output = GuardedEnd;
 
     async fn run(&self, connection: &mut PgConnection) -> Result<GuardedEnd, StoreError> {
+        // As an error: the connection is in the middle of something, and must be closed.
+        let transaction = timeout(self.limit, self.transaction(connection));
+        transaction.await.unwrap_or(Err(StoreError::Silent))
+    }
+}
+
+impl Guarded<'_> {
+    async fn transaction(&self, connection: &mut PgConnection) -> Result<GuardedEnd, StoreError> {
         let mut transaction = connection.begin().await?;
         let handling = self
             .handler
@@ -60,9 +73,7 @@ impl Operation for Guarded<'_> {
         transaction.rollback().await?;
         Ok(end)
     }
-}
 
-impl Guarded<'_> {
     /// Whether the delivery is ended, if the transaction commits.
     async fn finish(&self, transaction: &mut PgConnection) -> Result<bool, StoreError> {
         let ended = self.ledger.clone().end(Outcome::Success.into());

@@ -4,10 +4,14 @@
 mod attempts;
 mod batches;
 mod fences;
+mod handler_defences;
+mod handler_faults;
 mod handlers;
 mod health;
 mod messages;
+mod notes;
 mod projection;
 mod rounds;
+mod signatures;
 mod targets;
 mod world;

@@ -155,3 +155,50 @@ async fn a_report_is_written_with_the_end_only_where_somebody_is_told() {
         1
     );
 }
+
+#[tokio::test]
+async fn wrk_05_one_end_that_the_database_refuses_costs_its_neighbours_nothing() {
+    let world = World::new().await;
+    world
+        .execute("alter table hookstead.attempts add constraint odd check (status_code <> 299)")
+        .await;
+    let consumer =
+        Consumer::replying(|_, number| Reply::status(if number == 4 { 299 } else { 200 })).await;
+    world.subscribe_http("shop", &consumer).await;
+    for _ in 0..10 {
+        world.event(b"{}").await;
+    }
+    let messages = world.messages().await;
+    let answer = world.worker().process(messages.clone()).await;
+    assert_eq!(world.ended("succeeded").await, 9);
+    let bad = world.only_live().await.delivery_id.to_string();
+    let bad = messages
+        .iter()
+        .find(|message| message.body().contains(&bad))
+        .unwrap();
+    assert_eq!(answer.failures, [bad.message_id()]);
+}
+
+#[tokio::test]
+async fn wrk_05_one_row_that_cannot_be_read_costs_its_neighbours_nothing() {
+    let world = World::new().await;
+    let consumer = Consumer::answering(200).await;
+    world.subscribe_http("shop", &consumer).await;
+    for _ in 0..10 {
+        world.event(b"{}").await;
+    }
+    let messages = world.messages().await;
+    let bad = world.live().await[3].delivery_id;
+    world
+        .execute(&format!(
+            "update hookstead.live_deliveries set policy = '{{\"timeout_ms\": 1}}'
+             where delivery_id = '{bad}'"
+        ))
+        .await;
+    let answer = world.worker().process(messages.clone()).await;
+    assert_eq!(world.ended("succeeded").await, 9);
+    let bad = messages
+        .iter()
+        .find(|message| message.body().contains(&bad.to_string()));
+    assert_eq!(answer.failures, [bad.unwrap().message_id()]);
+}
