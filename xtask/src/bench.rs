@@ -20,6 +20,8 @@ pub(crate) struct Arguments {
 enum Which {
     /// Signed requests through the receiver, beside pgbench with the same statement.
     Ingest,
+    /// Claims and finishes, deliveries to a sink, and both after receiving, beside pgbench.
+    Deliver,
     /// Starts of the receiver's release build, beside the least that a Lambda can be.
     Cold,
 }
@@ -27,6 +29,7 @@ enum Which {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (package, bench) = match arguments.which {
         Which::Ingest => ("hookstead-receiver", "ingest"),
+        Which::Deliver => ("hookstead-worker", "deliver"),
         Which::Cold => return cold::run(),
     };
     let mut command = cargo(["bench", "--quiet", "-p", package, "--bench", bench, "--"]);
