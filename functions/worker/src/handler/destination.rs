@@ -67,7 +67,14 @@ impl HandlerDestination {
         tokio::select! {
             biased;
             done = handling => done.unwrap_or_else(|_| Dispatched::Answered(panicked(ledger))),
-            () = lease_lost(shared, ledger) => Dispatched::LeaseLost,
+            () = lease_lost(shared, ledger) => {
+                tracing::warn!(
+                    delivery.id = %ledger.delivery_id,
+                    lease.id = %ledger.lease_id,
+                    "a handler was ended and its writes rolled back: its lease was lost"
+                );
+                Dispatched::LeaseLost
+            }
         }
     }
 

@@ -67,6 +67,7 @@ async fn a_running_handler_keeps_its_lease_and_is_ended_when_that_is_lost() {
         ..Notes::default()
     };
     world.event(b"{}").await;
+    let logs = LogCapture::start();
     let worker = world.worker_with(handlers(&notes), |settings| {
         settings.heartbeats_per_lease = 1000;
     });
@@ -84,6 +85,7 @@ async fn a_running_handler_keeps_its_lease_and_is_ended_when_that_is_lost() {
     assert_eq!(running.await.unwrap().failures, Vec::<String>::new());
     assert_eq!(notes_in(&world).await, 0);
     assert_eq!(world.only().await.state, "leased");
+    assert!(logs.contains("a handler was ended"), "{}", logs.text());
 }
 
 #[tokio::test]
