@@ -17,7 +17,7 @@ use crate::THREADS;
 use crate::cell::{Cell, Runner, number};
 use crate::sample;
 use crate::server::Server;
-use crate::stock::{BATCH, WORKER_ID};
+use crate::stock::{BATCH, Stock, WORKER_ID};
 
 /// A script, and how often to run it.
 struct Job {
@@ -37,9 +37,10 @@ struct Job {
 /// it as well, both sides would only look more alike.
 pub(crate) async fn claim_and_finish(
     server: &Server,
-    batches: usize,
+    stock: &Stock,
     clients: usize,
 ) -> anyhow::Result<Cell> {
+    let (first_event, last_event) = stock.bounds();
     let look_up =
         |column: &str| format!("(select b.{column} from bench.batches b where b.number = :number)");
     let claim = substituted(
@@ -53,8 +54,10 @@ pub(crate) async fn claim_and_finish(
             format!("{LEASE_MARGIN_MS}::float8"),
             "10000::integer".to_owned(),
             format!("{BREAKER_THRESHOLD}::integer"),
-            look_up("first_event"),
-            look_up("last_event"),
+            // Parameters like the store's, not texts in the statement: those would let the
+            // server choose among the day partitions once and for all.
+            ":first_event::uuid".to_owned(),
+            ":last_event::uuid".to_owned(),
         ],
     );
     let finish = substituted(FINISH_SQL, &[look_up("finishes::jsonb")]);
@@ -62,10 +65,14 @@ pub(crate) async fn claim_and_finish(
         script: format!(
             "\\set n :n + 1\n\\set number :n * {clients} + :client_id\n{claim};\n{finish};\n"
         ),
-        defines: vec!["n=-1".to_owned()],
+        defines: vec![
+            "n=-1".to_owned(),
+            format!("first_event={first_event}"),
+            format!("last_event={last_event}"),
+        ],
         role: "hookstead_worker",
         clients,
-        runs: batches / clients,
+        runs: stock.batches.len() / clients,
     };
     let (per_s, latencies_ms) = job.run(server).await?;
     let count = latencies_ms.len() * BATCH;

@@ -83,7 +83,7 @@ impl Bench<'_> {
         let cell = if runner == Runner::Claim {
             claim_finish::run(self.server, &self.stock, clients).await?
         } else {
-            pgbench::claim_and_finish(self.server, self.stock.batches.len(), clients).await?
+            pgbench::claim_and_finish(self.server, &self.stock, clients).await?
         };
         self.all_done(cell.count).await?;
         self.server.counted(&before, cell).await

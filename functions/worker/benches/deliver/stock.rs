@@ -77,8 +77,7 @@ impl Stock {
                 "create schema bench;
                  create table bench.batches (
                      number integer primary key, deliveries uuid[], rounds integer[],
-                     attempts integer[], leases uuid[], first_event uuid, last_event uuid,
-                     finishes text);
+                     attempts integer[], leases uuid[], finishes text);
                  alter table bench.batches alter column finishes set storage external;
                  grant usage on schema bench to hookstead_worker;
                  grant select on bench.batches to hookstead_worker",
@@ -89,18 +88,15 @@ impl Stock {
         for (number, batch) in self.batches.iter().enumerate() {
             let deliveries: Vec<Uuid> = batch.iter().map(|one| one.delivery_id.as_uuid()).collect();
             let leases: Vec<Uuid> = batch.iter().map(|one| one.lease_id.as_uuid()).collect();
-            let (first, last) = bounds(&deliveries);
             let finishes: anyhow::Result<Vec<Value>> = batch.iter().map(finish).collect();
             sqlx::query(
                 "insert into bench.batches
-                 values ($1, $2, array_fill(1, array[$3]), array_fill(1, array[$3]), $4, $5, $6, $7)",
+                 values ($1, $2, array_fill(1, array[$3]), array_fill(1, array[$3]), $4, $5)",
             )
             .bind(i32::try_from(number)?)
             .bind(&deliveries)
             .bind(i32::try_from(batch.len())?)
             .bind(leases)
-            .bind(first)
-            .bind(last)
             .bind(serde_json::to_string(&finishes?)?)
             .execute(&mut *transaction)
             .await?;
@@ -182,6 +178,14 @@ impl Stock {
         Ok(path)
     }
 
+    /// Bounds of the ids of all events. The store sends those of each batch; either leave
+    /// the day partitions of this hour.
+    pub(crate) fn bounds(&self) -> (Uuid, Uuid) {
+        let first = self.events.iter().min().copied().unwrap_or_default();
+        let last = self.events.iter().max().copied().unwrap_or_default();
+        (first, last)
+    }
+
     pub(crate) fn subscribed(&self) -> &Subscribed {
         &self.subscribed
     }
@@ -194,15 +198,6 @@ fn request(delivery: Uuid) -> anyhow::Result<ClaimRequest> {
         attempt: 1,
         lease_id: LeaseId::from_uuid(Builder::from_random_bytes(random()?).into_uuid()),
     })
-}
-
-/// Bounds of the ids of the batch's events, as the store finds them.
-fn bounds(deliveries: &[Uuid]) -> (Uuid, Uuid) {
-    const TIME_BITS: u128 = u128::MAX << 80;
-    let times = || deliveries.iter().map(|id| id.as_u128() & TIME_BITS);
-    let first = times().min().unwrap_or_default();
-    let last = times().max().unwrap_or_default();
-    (Uuid::from_u128(first), Uuid::from_u128(last | !TIME_BITS))
 }
 
 /// What the worker of the bench is called.
