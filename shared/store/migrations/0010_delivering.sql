@@ -49,6 +49,10 @@ create function hookstead.finish_attempts(finishes jsonb)
 returns table (delivery_id uuid, consecutive_failures integer, first_failure_at timestamptz)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- Rows are looked up by their keys, also by a plan that was kept from an empty queue.
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 as $$
 #variable_conflict use_column
 begin

@@ -4,13 +4,15 @@ with waiting as materialized (
     select w.next_attempt_at
     from hookstead.waiting_subscriptions w
     join hookstead.subscriptions s on s.subscription_id = w.subscription_id
-    where s.disabled_at is null and (s.paused_until is null or s.paused_until <= now())
+    where s.disabled_at is null and s.destination_kind <> 'pull'
+      and (s.paused_until is null or s.paused_until <= now())
 ),
 scheduled as materialized (
     select q.next_attempt_at
     from hookstead.scheduled_subscriptions q
     join hookstead.subscriptions s on s.subscription_id = q.subscription_id
-    where s.disabled_at is null and (s.paused_until is null or s.paused_until <= now())
+    where s.disabled_at is null and s.destination_kind <> 'pull'
+      and (s.paused_until is null or s.paused_until <= now())
 )
 select
     (

@@ -9,18 +9,23 @@ with asked as materialized (
         with ordinality as a (delivery_id, round, attempt, lease_id, place)
 ),
 -- What is as the message says, or was taken by this very call before its answer
--- was lost. A row that somebody else holds right now is theirs.
+-- was lost. A row that somebody else holds right now is theirs. Here and below, rows
+-- of the queue are looked up one by one, by their key: a plan that was kept from an
+-- empty queue must not read a long one whole.
 found as materialized (
     select
         a.place, a.lease_id, l.delivery_id, l.subscription_id, l.state,
         coalesce((l.policy ->> 'timeout_ms')::numeric,
                  (hookstead.default_retry_policy() ->> 'timeout_ms')::numeric) as timeout_ms
     from asked a
-    join hookstead.live_deliveries l on l.delivery_id = a.delivery_id
-    where l.round = a.round
-      and (l.state = 'pending' and l.attempt_count = a.attempt - 1 and l.attempt_count < l.attempt_budget
-           or l.state = 'leased' and l.lease_id = a.lease_id)
-    for update of l skip locked
+    cross join lateral (
+        select l.*
+        from hookstead.live_deliveries l
+        where l.delivery_id = a.delivery_id and l.round = a.round
+          and (l.state = 'pending' and l.attempt_count = a.attempt - 1 and l.attempt_count < l.attempt_budget
+               or l.state = 'leased' and l.lease_id = a.lease_id)
+        for update skip locked
+    ) l
 ),
 busy as materialized (
     select l.subscription_id, count(*) as leases
@@ -47,7 +52,7 @@ decided as materialized (
         f.place, f.lease_id, f.delivery_id, f.timeout_ms, f.subscription_id,
         case
             when f.state = 'leased' then 'held'
-            when s.disabled_at is not null then 'refused'
+            when s.disabled_at is not null or s.destination_kind = 'pull' then 'refused'
             when s.paused_until > now() or f.nth > f.free or f.nth > l.allowance then 'postponed'
             else 'claimed'
         end as verdict,
@@ -79,27 +84,27 @@ spent as (
 ),
 postponed as (
     update hookstead.live_deliveries l
-    set next_attempt_at = d.postponed_until, scheduled_at = null
-    from decided d
-    where l.delivery_id = d.delivery_id and d.verdict = 'postponed'
-    returning d.place, l.next_attempt_at
+    set scheduled_at = null,
+        next_attempt_at = (select d.postponed_until from decided d where d.delivery_id = l.delivery_id limit 1)
+    where l.delivery_id = any (array(select d.delivery_id from decided d where d.verdict = 'postponed'))
+    returning l.delivery_id, l.next_attempt_at
 ),
 claimed as (
     update hookstead.live_deliveries l
     set state = 'leased', state_reason = null, attempt_count = l.attempt_count + 1,
-        last_attempt_at = now(), lease_id = d.lease_id, leased_by = $5,
-        lease_expires_at = now() + (d.timeout_ms::float8 + $6::float8) * interval '1 millisecond'
-    from decided d
-    where l.delivery_id = d.delivery_id and d.verdict = 'claimed'
-    returning d.place, l.*
+        last_attempt_at = now(), leased_by = $5,
+        (lease_id, lease_expires_at) = (
+            select d.lease_id, now() + (d.timeout_ms::float8 + $6::float8) * interval '1 millisecond'
+            from decided d where d.delivery_id = l.delivery_id limit 1)
+    where l.delivery_id = any (array(select d.delivery_id from decided d where d.verdict = 'claimed'))
+    returning l.*
 ),
 mine as (
     select * from claimed
     union all
-    select d.place, l.*
-    from decided d
-    join hookstead.live_deliveries l on l.delivery_id = d.delivery_id
-    where d.verdict = 'held'
+    select l.*
+    from hookstead.live_deliveries l
+    where l.delivery_id = any (array(select d.delivery_id from decided d where d.verdict = 'held'))
 )
 select
     a.place as "place!", p.next_attempt_at as "postponed_until?",
@@ -116,8 +121,8 @@ select
     s.destination as "destination?", s.secret_current, s.secret_current_key,
     s.secret_previous, s.secret_previous_key, s.previous_until
 from asked a
-left join postponed p on p.place = a.place
-left join mine m on m.place = a.place
+left join postponed p on p.delivery_id = a.delivery_id
+left join mine m on m.delivery_id = a.delivery_id and m.lease_id = a.lease_id
 left join hookstead.subscriptions s on s.subscription_id = m.subscription_id
 -- One look by id per row: read as a join, the bounds would invite a scan of all
 -- that lies between the oldest and the newest event of the batch.

@@ -11,6 +11,7 @@ with due as materialized (
     join hookstead.subscriptions s on s.subscription_id = w.subscription_id
     where w.next_attempt_at <= now()
       and s.disabled_at is null
+      and s.destination_kind <> 'pull'
       and (s.paused_until is null or s.paused_until <= now())
 ),
 share as materialized (

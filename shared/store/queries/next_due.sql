@@ -6,4 +6,4 @@
 select extract(epoch from min(greatest(w.next_attempt_at, s.paused_until)) - now())::float8 as wait_s
 from (select * from hookstead.waiting_subscriptions limit $1::bigint) w
 join hookstead.subscriptions s on s.subscription_id = w.subscription_id
-where s.disabled_at is null
+where s.disabled_at is null and s.destination_kind <> 'pull'

@@ -10,6 +10,7 @@ with lost as materialized (
     join hookstead.subscriptions s on s.subscription_id = q.subscription_id
     where q.scheduled_at <= now() - $2::float8 * interval '1 second'
       and s.disabled_at is null
+      and s.destination_kind <> 'pull'
       and (s.paused_until is null or s.paused_until <= now())
 ),
 share as materialized (

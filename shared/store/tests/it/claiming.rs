@@ -93,24 +93,23 @@ async fn a_claim_whose_answer_was_lost_is_the_same_claim_when_it_is_repeated() {
     };
     connections.run(&none).await.unwrap();
     proxy.set(Fault::DropReplies);
-    let waiting = connections.run(&batch);
+    let mut waiting = std::pin::pin!(connections.run(&batch));
     let committed = async {
         let mut look = owed.fixture.database.connect().await;
-        loop {
-            let leased: bool =
-                sqlx::query_scalar("select state = 'leased' from hookstead.live_deliveries")
-                    .fetch_one(&mut look)
-                    .await
-                    .unwrap();
-            if leased {
-                break;
-            }
-            tokio::task::yield_now().await;
-        }
-        proxy.set(Fault::None);
-        proxy.cut();
+        let state = "select state = 'leased' from hookstead.live_deliveries";
+        while !sqlx::query_scalar::<_, bool>(state)
+            .fetch_one(&mut look)
+            .await
+            .unwrap()
+        {}
     };
-    let (answers, ()) = tokio::join!(waiting, committed);
+    tokio::select! {
+        answers = &mut waiting => panic!("no answer can have come: {answers:?}"),
+        () = committed => {}
+    }
+    proxy.set(Fault::None);
+    proxy.cut();
+    let answers = waiting.await;
     let got = claimed(answers.unwrap());
     assert_eq!(got.len(), 1, "the second try finds what the first one took");
     assert_eq!(got[0].lease_id, requests[0].lease_id);
@@ -160,6 +159,18 @@ async fn out_13_nothing_of_a_disabled_subscription_is_claimed() {
             .await,
         "pending"
     );
+}
+
+#[tokio::test]
+async fn what_its_consumer_fetches_is_not_claimed() {
+    let mut owed = owed().await;
+    owed.fixture.subscribe("one").await;
+    owed.fixture
+        .run("update hookstead.subscriptions set destination = '{\"kind\": \"pull\"}'")
+        .await;
+    let id = owed.receive("evt_1").await[0];
+    let answers = try_claim(&mut owed.worker, &[request(id, 1, 1)]).await;
+    assert_eq!(words(&answers), ["stale"]);
 }
 
 #[tokio::test]
@@ -265,10 +276,10 @@ async fn two_batches_do_not_spend_the_same_allowance() {
                 1,
             ));
         }
-        workers.push((
-            owed.fixture.database.connect_as(role::WORKER).await,
-            requests,
-        ));
+        let mut connection = owed.fixture.database.connect_as(role::WORKER).await;
+        // They wait for as long as this test keeps them waiting.
+        crate::support::run(&mut connection, "set lock_timeout = 0").await;
+        workers.push((connection, requests));
     }
     // All four wait for the same row and then go at once.
     let mut gate = owed.fixture.database.connect().await;
@@ -291,6 +302,7 @@ async fn two_batches_do_not_spend_the_same_allowance() {
         if waiting == 4 {
             break;
         }
+        assert!(!running.iter().any(tokio::task::JoinHandle::is_finished));
     }
     transaction.commit().await.unwrap();
     let mut taken = 0;

@@ -150,7 +150,7 @@ async fn one_delivery_is_shown_with_every_round_and_attempt() {
     let mut admin = fixture.database.connect_as(role::ADMIN).await;
     let shown = show_delivery(&mut admin, delivery).await.unwrap().unwrap();
     assert_eq!(shown.subscription.as_deref(), Some("a"));
-    assert_eq!(shown.destination_kind.as_deref(), Some("pull"));
+    assert_eq!(shown.destination_kind.as_deref(), Some("http"));
     let rounds: Vec<_> = shown
         .rounds
         .iter()

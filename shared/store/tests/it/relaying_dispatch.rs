@@ -49,6 +49,19 @@ async fn what_is_due_goes_into_the_queue_once_and_what_is_not_stays() {
 }
 
 #[tokio::test]
+async fn what_its_consumer_fetches_never_goes_into_the_queue_and_wakes_nobody() {
+    let mut relaying = relaying().await;
+    let orders = relaying.fixture.subscribe("orders").await;
+    relaying.owe(orders, 2, 1).await;
+    relaying
+        .fixture
+        .run("update hookstead.subscriptions set destination = '{\"kind\": \"pull\"}'")
+        .await;
+    assert_eq!(dispatch(&mut relaying, 10).await, []);
+    assert_eq!(next_due_in(&mut relaying.relay).await.unwrap(), None);
+}
+
+#[tokio::test]
 async fn a_later_attempt_of_a_later_round_is_asked_for_by_its_number() {
     let mut relaying = relaying().await;
     let orders = relaying.fixture.subscribe("orders").await;

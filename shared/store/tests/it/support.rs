@@ -52,7 +52,7 @@ impl Fixture {
     pub(crate) async fn subscribe_with(&mut self, name: &str, column: &str, value: &str) -> Uuid {
         let sql = format!(
             "insert into hookstead.subscriptions (name, destination, {column})
-             values ($1, '{{\"kind\": \"pull\"}}', {value}) returning subscription_id"
+             values ($1, '{{\"kind\": \"http\", \"url\": \"https://consumer.example/\"}}', {value}) returning subscription_id"
         );
         sqlx::query_scalar(AssertSqlSafe(sql))
             .bind(name)
