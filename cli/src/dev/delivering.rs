@@ -8,7 +8,7 @@ use hookstead_aws::queue::LocalQueue;
 use hookstead_egress::{AllowList, Egress, EgressSettings};
 use hookstead_relay::{ControlPlane, Phase, Queues, Relay, RelaySettings};
 use hookstead_secrets::LocalSecrets;
-use hookstead_store::{ConnectionLimits, Connections};
+use hookstead_store::{ConnectionLimits, Connections, planned_by_key};
 use hookstead_worker::config::DEFAULT_VISIBILITY_TIMEOUT;
 use hookstead_worker::destinations::HttpDestination;
 use hookstead_worker::handler::{HandlerDestination, Handlers};
@@ -77,8 +77,9 @@ impl Delivering {
         let destinations = Destinations::new()
             .with("http", HttpDestination::new(egress, Arc::new(sealer)))
             .with_handlers(HandlerDestination::new(Handlers::new(), handlers));
+        let claiming = planned_by_key(database.options_as(Role::Worker)?);
         let worker = Worker::new(
-            connections(database, Role::Worker, WORKER_CONNECTIONS)?,
+            Connections::new(claiming, limits(WORKER_CONNECTIONS)),
             destinations,
             WorkerSettings::named("dev"),
         );
@@ -151,9 +152,12 @@ fn control_plane(project: &Project, egress: &Egress) -> Result<Option<ControlPla
 }
 
 fn connections(database: &Database, role: Role, slots: usize) -> Result<Connections, Error> {
-    let limits = ConnectionLimits {
+    Ok(Connections::new(database.options_as(role)?, limits(slots)))
+}
+
+fn limits(slots: usize) -> ConnectionLimits {
+    ConnectionLimits {
         slots,
         ..ConnectionLimits::default()
-    };
-    Ok(Connections::new(database.options_as(role)?, limits))
+    }
 }

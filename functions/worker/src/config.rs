@@ -200,7 +200,7 @@ impl Config {
             acquire_timeout: HANDLER_ACQUIRE_TIMEOUT,
             ..ConnectionLimits::default()
         };
-        let connections = Connections::from_url(&self.database_url, limits)?;
+        let connections = Connections::from_url_by_key(&self.database_url, limits)?;
         let for_handlers = Connections::from_url(&self.database_url, handler_limits)?;
         let egress = Egress::new(EgressSettings {
             allowed: self.allow_private.clone(),

@@ -18,7 +18,9 @@ pub mod relaying;
 mod sources;
 mod subscriptions;
 
-pub use connections::{ConnectionLimits, Connections, Connector, Operation, OptionsFuture};
+pub use connections::{
+    ConnectionLimits, Connections, Connector, Operation, OptionsFuture, planned_by_key,
+};
 pub use deliveries::{
     AttemptEnded, AttemptRecord, DeliveryDetail, DeliveryEnded, DeliveryFilter, DeliveryListing,
     DeliveryRound, EventStored, Recent, attempts_of, list_deliveries, recent, show_delivery,

@@ -1,9 +1,12 @@
 //! Claiming.
 
 use hookstead_domain::DeliveryId;
-use hookstead_store::delivering::{Claim, ClaimAnswer, claim, extend_lease, pause_subscription};
-use hookstead_store::{ConnectionLimits, Connections};
+use hookstead_store::delivering::{
+    CLAIM_SQL, Claim, ClaimAnswer, claim, extend_lease, pause_subscription,
+};
+use hookstead_store::{ConnectionLimits, Connections, planned_by_key};
 use hookstead_testkit::{Fault, FaultProxy, role};
+use sqlx::Connection as _;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -311,6 +314,31 @@ async fn two_batches_do_not_spend_the_same_allowance() {
     }
     // Five at once, and whatever a second's fraction adds while they run.
     assert!((5..=10).contains(&taken), "{taken} of 20");
+}
+
+#[tokio::test]
+async fn a_plan_that_was_kept_from_an_empty_queue_looks_rows_up_by_their_keys() {
+    let owed = owed().await;
+    let options: sqlx::postgres::PgConnectOptions =
+        owed.fixture.database.url_as(role::WORKER).parse().unwrap();
+    let mut worker = sqlx::PgConnection::connect_with(&planned_by_key(options))
+        .await
+        .unwrap();
+    let types = "uuid[], integer[], integer[], uuid[], text, float8, integer, integer, uuid, uuid";
+    // What sqlx reads out of the names of columns is not for the server.
+    let sql = CLAIM_SQL.replace(['!', '?'], "");
+    let prepare = format!("prepare claim ({types}) as {sql}");
+    crate::support::run(&mut worker, &prepare).await;
+    crate::support::run(&mut worker, "set plan_cache_mode = force_generic_plan").await;
+    let explain = "explain execute claim ('{}', '{}', '{}', '{}', 'w', 1, 1, 1, gen_random_uuid(), gen_random_uuid())";
+    let plan: Vec<String> = sqlx::query_scalar(explain)
+        .fetch_all(&mut worker)
+        .await
+        .unwrap();
+    let plan = plan.join("\n");
+    assert!(plan.contains("live_deliveries_pkey"), "{plan}");
+    assert!(!plan.contains("Seq Scan on live_deliveries"), "{plan}");
+    assert!(!plan.contains("Hash Join"), "{plan}");
 }
 
 #[tokio::test]
