@@ -131,6 +131,8 @@ async fn a_run_that_is_dropped_is_made_good_by_the_next() {
         permit = hanging.sends.0.acquire() => permit.unwrap().forget(),
     }
     assert_eq!(hanging.given.lock().unwrap().len(), owed.len());
+    drop(relay);
+    world.until_no_relay_is_connected().await;
     world
         .sql("update hookstead.live_deliveries set scheduled_at = now() - interval '2 min'")
         .await;

@@ -48,6 +48,8 @@ async fn out_06_four_relays_send_a_thousand_rows_once_and_one_dies_amid_its_batc
     });
     hanging.sends.0.acquire().await.unwrap().forget();
     dying.abort();
+    assert!(dying.await.unwrap_err().is_cancelled());
+    world.until_no_relay_is_connected().await;
     let held = hanging.given.lock().unwrap().len();
     let others = usize::from(ROWS) - held;
     assert!(held > 0 && others > 0, "{held} were held");

@@ -177,6 +177,16 @@ impl World {
         self.end(&claimed, outcome).await;
     }
 
+    /// Waits until the server has noticed that a relay is gone: what it had asked for
+    /// last may still be under way.
+    pub(crate) async fn until_no_relay_is_connected(&mut self) {
+        let sql = "select count(*)::text from pg_stat_activity
+                   where datname = current_database() and usename = 'hookstead_relay'";
+        while self.value(sql).await != "0" {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Runs a relay until the query gives this text.
     pub(crate) async fn run_until_value(
         &self,
