@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::{REPOSITORY, none_broken};
 
-/// The receiver's cases, then the storage's: how many there are of each.
-const CASES: [(&str, u32); 2] = [("REC", 26), ("STO", 13)];
+/// The cases of receiver, storage, worker and outgoing requests: how many there are of each.
+const CASES: [(&str, u32); 4] = [("REC", 26), ("STO", 13), ("WRK", 9), ("OUT", 21)];
 
 /// A test's name is a sentence: fewer underscores mean a column, a code or a field.
 const UNDERSCORES: usize = 3;
