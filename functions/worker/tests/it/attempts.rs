@@ -204,7 +204,6 @@ async fn a_destination_that_cannot_be_read_is_refused_and_the_rest_of_the_batch_
     world.subscribe_http("good", &consumer).await;
     let odd = [
         ("unknown_kind", json!({"kind": "carrier-pigeon"})),
-        ("unknown_kind", json!({"kind": "pull"})),
         ("settings", json!({"kind": "http"})),
         (
             "settings",

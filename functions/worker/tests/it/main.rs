@@ -10,6 +10,7 @@ mod handlers;
 mod health;
 mod messages;
 mod notes;
+mod production;
 mod projection;
 mod rounds;
 mod signatures;
