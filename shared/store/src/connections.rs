@@ -50,6 +50,9 @@ pub fn planned_by_key(options: PgConnectOptions) -> PgConnectOptions {
         ("enable_seqscan", "off"),
         ("enable_hashjoin", "off"),
         ("enable_mergejoin", "off"),
+        // What is scanned all the same counts as dear beyond measure, and dear
+        // statements would be compiled: a second, for what takes a millisecond.
+        ("jit", "off"),
     ])
 }
 

@@ -87,6 +87,30 @@ async fn a_finish_that_is_repeated_writes_nothing_more() {
 }
 
 #[tokio::test]
+async fn what_claims_and_finishes_is_never_compiled() {
+    let mut owed = owed().await;
+    // Above this cost a statement is compiled, which takes longer than running it.
+    let function =
+        "select array_to_string(proconfig, ' ') from pg_proc where proname = 'finish_attempts'";
+    let settings = owed.value(function).await;
+    assert!(
+        settings.contains("jit=off") && settings.contains("enable_seqscan=off"),
+        "{settings}"
+    );
+    let options: sqlx::postgres::PgConnectOptions =
+        owed.fixture.database.url_as(role::WORKER).parse().unwrap();
+    let options = hookstead_store::planned_by_key(options);
+    let mut worker = <sqlx::PgConnection as sqlx::Connection>::connect_with(&options)
+        .await
+        .unwrap();
+    let jit: String = sqlx::query_scalar("show jit")
+        .fetch_one(&mut worker)
+        .await
+        .unwrap();
+    assert_eq!(jit, "off");
+}
+
+#[tokio::test]
 async fn a_lost_lease_in_a_batch_does_not_harm_the_others() {
     let mut owed = owed().await;
     owed.fixture.subscribe("one").await;
