@@ -23,7 +23,12 @@ const LAYERS: [(&str, &[&str]); 4] = [
     ),
     (
         "commands",
-        &["hookstead", "xtask", "hookstead-system-tests"],
+        &[
+            "hookstead",
+            "xtask",
+            "hookstead-soak",
+            "hookstead-system-tests",
+        ],
     ),
 ];
 
