@@ -121,3 +121,47 @@ impl Shared {
         Ok(u64::try_from(written.count()).unwrap_or(u64::MAX))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hookstead_domain::{
+        Delivery, DeliveryId, Lease, LeaseId, RetryPolicy, State, SubscriptionId, Timestamp,
+    };
+    use uuid::Uuid;
+
+    fn expired(expires_at: Timestamp) -> ExpiredLease {
+        let policy = RetryPolicy::default();
+        let lease_id = LeaseId::from_uuid(Uuid::from_u128(1));
+        let lease = Lease {
+            lease_id,
+            expires_at,
+        };
+        ExpiredLease {
+            delivery_id: DeliveryId::from_uuid(Uuid::from_u128(2)),
+            delivery: Delivery {
+                attempt_count: 1,
+                state: State::Leased(lease),
+                ..Delivery::new(&policy, Timestamp::UNIX_EPOCH)
+            },
+            lease_id,
+            policy,
+            subscription_id: SubscriptionId::from_uuid(Uuid::from_u128(3)),
+            started_at: Timestamp::UNIX_EPOCH,
+            now: Timestamp::UNIX_EPOCH + std::time::Duration::from_secs(30),
+            lost_before: 0,
+            subject: None,
+        }
+    }
+
+    #[test]
+    fn only_a_lease_that_has_run_out_is_taken_away_and_only_if_it_still_has() {
+        let ran_out = expired(Timestamp::UNIX_EPOCH + std::time::Duration::from_secs(29));
+        let end = end(&ran_out).unwrap();
+        assert!(end.expired_only, "a worker may have extended it meanwhile");
+        assert_eq!(end.lease_id, ran_out.lease_id);
+        assert_eq!(end.alive, None);
+        let runs = expired(Timestamp::UNIX_EPOCH + std::time::Duration::from_secs(31));
+        assert!(super::end(&runs).is_none());
+    }
+}
