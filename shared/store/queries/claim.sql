@@ -58,7 +58,9 @@ decided as materialized (
         end as verdict,
         case
             when s.paused_until > now() then s.paused_until + random() * interval '10 seconds'
-            when f.nth > f.free then now() + (1 + 4 * random()) * interval '1 second'
+            -- A moment: a destination that answers has room again by then. One that hangs
+            -- is paused once its attempts have timed out.
+            when f.nth > f.free then now() + (0.5 + 1.5 * random()) * interval '1 second'
             else l.used_until + (f.nth / l.rate_limit_per_s + 5 * random()) * interval '1 second'
         end as postponed_until
     from (

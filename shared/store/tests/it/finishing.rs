@@ -369,6 +369,24 @@ async fn wrk_08_a_delivery_whose_leases_run_out_ends_as_worker_lost() {
 }
 
 #[tokio::test]
+async fn one_policy_that_cannot_be_read_keeps_no_other_lease_from_being_taken_away() {
+    let mut owed = owed().await;
+    owed.fixture.subscribe("one").await;
+    for key in ["evt_1", "evt_2"] {
+        let id = owed.receive(key).await[0];
+        owed.take(id, 1, 1).await;
+    }
+    owed.let_leases_run_out().await;
+    owed.fixture
+        .run(
+            "update hookstead.live_deliveries set policy = '{\"schedule_s\": \"odd\"}'
+              where delivery_id = (select delivery_id from hookstead.live_deliveries limit 1)",
+        )
+        .await;
+    assert_eq!(reap(&mut owed).await, [FINISHED; 2]);
+}
+
+#[tokio::test]
 async fn a_lease_that_is_extended_meanwhile_is_not_taken_away() {
     let mut owed = owed().await;
     let claimed = one_claimed(&mut owed).await;
