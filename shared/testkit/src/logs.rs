@@ -1,7 +1,7 @@
 //! Everything that is logged, kept for the test to search.
 
 use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use tracing::Level;
 use tracing::subscriber::DefaultGuard;
@@ -20,6 +20,7 @@ impl LogCapture {
     /// Starts catching.
     #[must_use]
     pub fn start() -> Self {
+        keep_every_place_awake();
         let buffer = Buffer::default();
         let subscriber = tracing_subscriber::fmt()
             .json()
@@ -49,6 +50,21 @@ impl LogCapture {
     pub fn contains(&self, text: &str) -> bool {
         self.text().contains(text)
     }
+}
+
+/// A place in the code that logs asks once whether anybody listens, and remembers a no:
+/// with captures of other threads alone around, it may ask between two of them. So
+/// somebody always listens, and throws away what is heard.
+fn keep_every_place_awake() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let nowhere = tracing_subscriber::fmt()
+            .with_max_level(Level::TRACE)
+            .with_writer(std::io::sink)
+            .finish();
+        // A test program with a subscriber of its own has somebody who listens.
+        tracing::subscriber::set_global_default(nowhere).ok();
+    });
 }
 
 #[derive(Clone, Default)]

@@ -1,6 +1,6 @@
 //! A database with a source and subscriptions, queues, and workers' work to do.
 
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hookstead_aws::queue::{LocalQueue, ReceiveMessages as _};
@@ -33,7 +33,6 @@ pub(crate) struct World {
 
 /// A database with the source `app` and one subscription, `one`, to everything of it.
 pub(crate) async fn world() -> World {
-    listen_everywhere();
     let database = hookstead_testkit::database().await;
     let admin = database.connect().await;
     let worker = database.connect_as(role::WORKER).await;
@@ -49,18 +48,6 @@ pub(crate) async fn world() -> World {
         .await;
     world.subscribe("one").await;
     world
-}
-
-/// Gives every thread a subscriber. While one test catches its log and is the only one
-/// to, a line that another test's thread comes across first would count as nobody's,
-/// also for the one who listens.
-fn listen_everywhere() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let nowhere = tracing_subscriber::fmt().with_writer(std::io::sink);
-        let nowhere = nowhere.with_max_level(tracing::Level::TRACE).finish();
-        tracing::subscriber::set_global_default(nowhere).unwrap();
-    });
 }
 
 impl World {
