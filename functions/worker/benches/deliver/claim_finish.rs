@@ -108,7 +108,7 @@ impl Operation for Connect {
 async fn connect(url: &str, count: usize) -> anyhow::Result<Vec<Connections>> {
     let mut all = Vec::new();
     for _ in 0..count {
-        let connections = Connections::from_url(url, ConnectionLimits::default())?;
+        let connections = Connections::from_url_by_key(url, ConnectionLimits::default())?;
         connections.run(&Connect).await?;
         all.push(connections);
     }

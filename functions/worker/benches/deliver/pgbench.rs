@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context as _;
 use hookstead_domain::{BREAKER_THRESHOLD, LEASE_MARGIN_MS};
-use hookstead_store::INGEST_SQL;
 use hookstead_store::delivering::{CLAIM_SQL, FINISH_SQL};
+use hookstead_store::{INGEST_SQL, planned_by_key};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::process::Command;
@@ -24,6 +24,8 @@ struct Job {
     script: String,
     defines: Vec<String>,
     role: &'static str,
+    /// Whether its sessions are those of workers.
+    by_key: bool,
     clients: usize,
     /// Runs of each client.
     runs: usize,
@@ -71,6 +73,7 @@ pub(crate) async fn claim_and_finish(
             format!("last_event={last_event}"),
         ],
         role: "hookstead_worker",
+        by_key: true,
         clients,
         runs: stock.batches.len() / clients,
     };
@@ -141,6 +144,7 @@ pub(crate) async fn ingest(
             format!("headers={}", serde_json::Value::Object(headers)),
         ],
         role: "hookstead_receiver",
+        by_key: false,
         clients,
         runs: events / clients,
     };
@@ -190,7 +194,13 @@ impl Job {
         for define in &self.defines {
             command.arg(format!("--define={define}"));
         }
-        command.arg(server.url_as(self.role)).stdin(Stdio::null());
+        let url = server.url_as(self.role);
+        if self.by_key {
+            // The settings of the sessions that claim and finish.
+            let options = planned_by_key(url.parse()?);
+            command.env("PGOPTIONS", options.get_options().unwrap_or_default());
+        }
+        command.arg(url).stdin(Stdio::null());
         let output = command.output().await.context("running pgbench")?;
         let said = String::from_utf8_lossy(&output.stdout);
         let complained = String::from_utf8_lossy(&output.stderr);

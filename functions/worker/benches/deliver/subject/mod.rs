@@ -85,7 +85,7 @@ impl Site {
             slots: self.connections,
             ..ConnectionLimits::default()
         };
-        let connections = Connections::from_url(&self.worker_url, limits)?;
+        let connections = Connections::from_url_by_key(&self.worker_url, limits)?;
         let destinations = Destinations::new().with("http", self.http()?);
         let settings = WorkerSettings {
             visibility_timeout: VISIBILITY_TIMEOUT,
