@@ -3,6 +3,7 @@
 
 mod apply;
 mod deliveries;
+mod delivering;
 mod http;
 mod owed;
 mod publish;

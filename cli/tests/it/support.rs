@@ -55,7 +55,9 @@ impl Project {
             "MAX_BODY_BYTES",
             "ALLOW_PRIVATE",
             "KEY_FILE",
-            "KMS_KEY",
+            "KMS_KEY_ID",
+            "CONTROL_PLANE_URL",
+            "CONTROL_PLANE_SECRET",
         ] {
             command.env_remove(format!("HOOKSTEAD_{name}"));
         }
