@@ -114,6 +114,8 @@ impl Shared {
             let disable = DisableSubscription {
                 subscription_id,
                 reason,
+                // A 410 is said of now, whatever came before.
+                seen: sick.seen.filter(|_| reason == FAILING),
             };
             persist(&self.connections, &disable, until)
                 .await
@@ -126,16 +128,17 @@ impl Shared {
                         );
                     }
                 })
-        } else if let Some(pause) = pause_after(sick.consecutive_failures, sick.failing_for) {
+        } else if let Some((pause, seen)) = sick.pause() {
             tracing::warn!(
                 subscription.id = %subscription_id,
-                failures = sick.consecutive_failures,
+                failures = seen.consecutive_failures,
                 pause_s = pause.as_secs(),
                 "a subscription fails again and again and is left alone for a while"
             );
             let pause = PauseSubscription {
                 subscription_id,
                 pause,
+                seen,
             };
             persist(&self.connections, &pause, until).await
         } else {
@@ -155,9 +158,20 @@ impl Shared {
 /// What a group's failures have come to for one subscription.
 #[derive(Clone, Copy, Default)]
 struct Sick {
-    consecutive_failures: u32,
+    /// The latest of its failures.
+    seen: Option<Failing>,
     failing_for: Duration,
     switched_off: Option<&'static str>,
+}
+
+impl Sick {
+    fn pause(&self) -> Option<(Duration, Failing)> {
+        let seen = self.seen?;
+        Some((
+            pause_after(seen.consecutive_failures, self.failing_for)?,
+            seen,
+        ))
+    }
 }
 
 fn note(ended: &Ended, found: Option<Failing>, failing: &mut HashMap<SubscriptionId, Sick>) {
@@ -171,7 +185,8 @@ fn note(ended: &Ended, found: Option<Failing>, failing: &mut HashMap<Subscriptio
         let failing_for = (now - found.first_failure_at)
             .try_into()
             .unwrap_or_default();
-        sick.consecutive_failures = sick.consecutive_failures.max(found.consecutive_failures);
+        // All of one group have the same: they were counted together.
+        sick.seen = Some(found);
         sick.failing_for = sick.failing_for.max(failing_for);
         if fails_too_long(found.first_failure_at, now) {
             sick.switched_off = sick.switched_off.or(Some(FAILING));

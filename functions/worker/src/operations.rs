@@ -1,11 +1,12 @@
 //! Operations of the store as values, and how often they are tried.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hookstead_domain::{DeliveryId, FailureKey, SubscriptionId};
 use hookstead_store::delivering::{
-    Claim, ClaimAnswer, claim, disable_subscription, earlier_failures, pause_subscription,
-    rearm_dead_letters,
+    Claim, ClaimAnswer, Failing, claim, disable_failing_subscription, disable_subscription,
+    earlier_failures, pause_subscription, rearm_dead_letters,
 };
 use hookstead_store::{Connections, Operation, StoreError};
 use sqlx::PgConnection;
@@ -42,14 +43,29 @@ pub(crate) async fn persist<O: Operation>(
 }
 
 /// A claim, with when it was sent: the clock of its attempts starts there.
-pub(crate) struct TimedClaim<'a>(pub(crate) Claim<'a>);
+pub(crate) struct TimedClaim<'a> {
+    claim: Claim<'a>,
+    /// Whether it was sent before: that one may still be under way at the server.
+    sent: AtomicBool,
+}
+
+impl<'a> TimedClaim<'a> {
+    pub(crate) fn new(claim: Claim<'a>) -> Self {
+        let sent = AtomicBool::new(false);
+        Self { claim, sent }
+    }
+}
 
 impl Operation for TimedClaim<'_> {
     type Output = (Instant, Vec<ClaimAnswer>);
 
     async fn run(&self, connection: &mut PgConnection) -> Result<Self::Output, StoreError> {
         let asked_at = Instant::now();
-        Ok((asked_at, claim(connection, &self.0).await?))
+        let batch = Claim {
+            repeated: self.sent.swap(true, Ordering::Relaxed),
+            ..self.claim
+        };
+        Ok((asked_at, claim(connection, &batch).await?))
     }
 }
 
@@ -79,25 +95,32 @@ impl Operation for EarlierFailures {
 pub(crate) struct PauseSubscription {
     pub(crate) subscription_id: SubscriptionId,
     pub(crate) pause: Duration,
+    pub(crate) seen: Failing,
 }
 
 impl Operation for PauseSubscription {
     type Output = ();
 
     async fn run(&self, connection: &mut PgConnection) -> Result<(), StoreError> {
-        pause_subscription(connection, self.subscription_id, self.pause).await
+        pause_subscription(connection, self.subscription_id, self.pause, &self.seen).await
     }
 }
 
 pub(crate) struct DisableSubscription {
     pub(crate) subscription_id: SubscriptionId,
     pub(crate) reason: &'static str,
+    /// What it is switched off for, where that is its failures.
+    pub(crate) seen: Option<Failing>,
 }
 
 impl Operation for DisableSubscription {
     type Output = bool;
 
     async fn run(&self, connection: &mut PgConnection) -> Result<bool, StoreError> {
-        disable_subscription(connection, self.subscription_id, self.reason).await
+        let (id, reason) = (self.subscription_id, self.reason);
+        match &self.seen {
+            Some(seen) => disable_failing_subscription(connection, id, reason, seen).await,
+            None => disable_subscription(connection, id, reason).await,
+        }
     }
 }

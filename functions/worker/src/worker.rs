@@ -246,10 +246,11 @@ impl Worker {
         requests: &[ClaimRequest],
         until: Instant,
     ) -> Result<(Instant, Vec<ClaimAnswer>), StoreError> {
-        let claim = TimedClaim(Claim {
+        let claim = TimedClaim::new(Claim {
             requests,
             worker_id: &self.shared.settings.worker_id,
             max_leases_per_subscription: self.shared.settings.max_leases_per_subscription,
+            repeated: false,
         });
         persist(&self.shared.connections, &claim, until).await
     }

@@ -153,7 +153,7 @@ begin
         select s.subscription_id, t.alive, t.failures
         from told t
         join hookstead.subscriptions s on s.subscription_id = t.subscription_id
-        where not t.alive or s.consecutive_failures > 0
+        where not t.alive or s.consecutive_failures > 0 or s.paused_until is not null
         order by s.subscription_id
         for no key update of s
     ),
@@ -207,18 +207,20 @@ $$;
 
 -- Begins the next round of deliveries that are over: those in one of `states`,
 -- whose last round is the one named, and whose subscription is on. Returns those
--- that it began.
+-- that it began. Runs as the owner: it waits for rows that its callers may not lock.
 --
--- The lock comes in a statement of its own, so that the next one sees what the
--- one before us under the same lock has done.
+-- The locks come in statements of their own, so that the last one sees what others
+-- did before they let go of them: another re-arm, or the finish of a round that this
+-- call was not told of and that must not be begun a second time.
 create function hookstead.rearm_deliveries(ids uuid[], rounds integer[], states text[])
 returns table (delivery_id uuid, round integer)
-language plpgsql volatile
+language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 begin
     perform pg_advisory_xact_lock(hashtextextended('hookstead.rearm', 0));
+    perform from hookstead.live_deliveries l where l.delivery_id = any (ids) order by l.delivery_id for update;
     return query
     insert into hookstead.live_deliveries as l (
         delivery_id, event_id, subscription_id, next_attempt_at, round, attempt_budget,

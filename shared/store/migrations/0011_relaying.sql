@@ -131,6 +131,7 @@ as $$
 declare
     cancelled integer;
 begin
+    -- Locked, so that whoever switches one on waits, and then sees what was cancelled.
     with off as materialized (
         select s.subscription_id
         from hookstead.subscriptions s
@@ -139,6 +140,8 @@ begin
               select w.subscription_id from hookstead.waiting_subscriptions w
               union all
               select q.subscription_id from hookstead.scheduled_subscriptions q)
+        order by s.subscription_id
+        for share of s
     ),
     candidates as materialized (
         select c.delivery_id

@@ -3,7 +3,8 @@
 -- $1 deliveries, $2 rounds, $3 attempts, $4 leases: one of each per message;
 -- $5 who asks; $6 what a lease has beyond the attempt's timeout, in ms; $7 most
 -- leases of one subscription at once; $8 failures in a row from which on a
--- subscription gets one lease at a time; $9 and $10 bound the events' ids.
+-- subscription gets one lease at a time; $9 and $10 bound the events' ids; $11 whether
+-- the same was asked before and had no answer.
 with asked as materialized (
     select * from unnest($1::uuid[], $2::integer[], $3::integer[], $4::uuid[])
         with ordinality as a (delivery_id, round, attempt, lease_id, place)
@@ -14,18 +15,32 @@ with asked as materialized (
 -- empty queue must not read a long one whole.
 found as materialized (
     select
-        a.place, a.lease_id, l.delivery_id, l.subscription_id, l.state,
-        coalesce((l.policy ->> 'timeout_ms')::numeric,
+        a.place, a.lease_id, a.delivery_id, l.live, (l.live).subscription_id, (l.live).state,
+        coalesce(((l.live).policy ->> 'timeout_ms')::numeric,
                  (hookstead.default_retry_policy() ->> 'timeout_ms')::numeric) as timeout_ms
     from asked a
     cross join lateral (
-        select l.*
-        from hookstead.live_deliveries l
-        where l.delivery_id = a.delivery_id and l.round = a.round
-          and (l.state = 'pending' and l.attempt_count = a.attempt - 1 and l.attempt_count < l.attempt_budget
-               or l.state = 'leased' and l.lease_id = a.lease_id)
-        for update skip locked
+        select free.live
+        from (
+            select l as live
+            from hookstead.live_deliveries l
+            where not $11 and l.delivery_id = a.delivery_id
+            for update skip locked
+        ) free
+        union all
+        -- Who asks again waits: its first call may still be under way, and commit.
+        select waited.live
+        from (
+            select l as live
+            from hookstead.live_deliveries l
+            where $11 and l.delivery_id = a.delivery_id
+            for update
+        ) waited
     ) l
+    where (l.live).round = a.round
+      and ((l.live).state = 'pending' and (l.live).attempt_count = a.attempt - 1
+               and (l.live).attempt_count < (l.live).attempt_budget
+           or (l.live).state = 'leased' and (l.live).lease_id = a.lease_id)
 ),
 busy as materialized (
     select l.subscription_id, count(*) as leases
@@ -57,11 +72,13 @@ decided as materialized (
             else 'claimed'
         end as verdict,
         case
-            when s.paused_until > now() then s.paused_until + random() * interval '10 seconds'
+            -- In steps: a pause may end early.
+            when s.paused_until > now()
+                then least(s.paused_until, now() + interval '1 minute') + random() * interval '10 seconds'
             -- A moment: a destination that answers has room again by then. One that hangs
             -- is paused once its attempts have timed out.
             when f.nth > f.free then now() + (0.5 + 1.5 * random()) * interval '1 second'
-            else l.used_until + (f.nth / l.rate_limit_per_s + 5 * random()) * interval '1 second'
+            else l.used_until + (f.nth::float8 / l.rate_limit_per_s + 5 * random()) * interval '1 second'
         end as postponed_until
     from (
         select
@@ -104,9 +121,8 @@ claimed as (
 mine as (
     select * from claimed
     union all
-    select l.*
-    from hookstead.live_deliveries l
-    where l.delivery_id = any (array(select d.delivery_id from decided d where d.verdict = 'held'))
+    -- As it was when it was locked, which may be later than this statement began.
+    select (f.live).* from found f where f.state = 'leased'
 )
 select
     a.place as "place!", p.next_attempt_at as "postponed_until?",

@@ -5,8 +5,15 @@
 -- the first ones does not leave this one without work. Of one subscription no more
 -- than that are looked at, and of many each only its share: all together twenty
 -- times what is wanted.
+--
+-- $2 most of one subscription that stand in the queue at once: of one that only
+-- fails ($3 failures in a row) a single one, of one with a rate limit two seconds'
+-- worth. What is beyond would come back from every claim, in front of everybody else.
 with due as materialized (
-    select w.subscription_id
+    select
+        w.subscription_id,
+        least($2::bigint, case when s.consecutive_failures >= $3::integer then 1
+                               else 2 * s.rate_limit_per_s::bigint end) as most
     from hookstead.waiting_subscriptions w
     join hookstead.subscriptions s on s.subscription_id = w.subscription_id
     where w.next_attempt_at <= now()
@@ -29,7 +36,16 @@ candidates as materialized (
           and d.state = 'pending' and d.scheduled_at is null
           and d.next_attempt_at <= now()
         order by d.next_attempt_at
-        limit (select share.most from share)
+        limit least(
+            (select share.most from share),
+            greatest(0, due.most - (
+                select count(*)
+                from (
+                    select from hookstead.live_deliveries q
+                    where q.subscription_id = due.subscription_id
+                      and q.state = 'pending' and q.scheduled_at is not null
+                    limit due.most
+                ) q)))
     ) l
 ),
 considered as materialized (

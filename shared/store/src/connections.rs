@@ -64,6 +64,11 @@ pub trait Operation: Sync {
     /// What it gives.
     type Output: Send;
 
+    /// Whether it may rightly take longer than [`ConnectionLimits::suspect_timeout`], as
+    /// code of somebody else's does. A connection under suspicion is then asked for a
+    /// sign of life first, instead of being given up in the middle of the work.
+    const TAKES_ITS_TIME: bool = false;
+
     /// Does it once.
     fn run(
         &self,
@@ -84,7 +89,8 @@ pub struct ConnectionLimits {
     /// environment may have been frozen meanwhile.
     pub suspect_after: Duration,
     /// How long an operation on such a connection may take before the connection is
-    /// taken for dead and the operation repeated on a fresh one. A connection in
+    /// taken for dead and the operation repeated on a fresh one; for operations that
+    /// take their time, how long it may take to give a sign of life. A connection in
     /// steady use is never suspected: a server that is merely slow must not get
     /// every statement twice.
     pub suspect_timeout: Duration,
@@ -199,10 +205,19 @@ impl Connections {
         limit: Option<Duration>,
         operation: &O,
     ) -> Result<O::Output, StoreError> {
+        let silent = || StoreError::Connection(ConnectionFault::Silent);
         let outcome = match limit {
+            Some(limit) if O::TAKES_ITS_TIME => {
+                let sign_of_life = timeout(limit, connection.ping()).await;
+                let alive = sign_of_life.map_or_else(|_| Err(silent()), |sign| Ok(sign?));
+                match alive {
+                    Ok(()) => operation.run(&mut connection).await,
+                    Err(error) => Err(error),
+                }
+            }
             Some(limit) => timeout(limit, operation.run(&mut connection))
                 .await
-                .unwrap_or(Err(StoreError::Connection(ConnectionFault::Silent))),
+                .unwrap_or_else(|_| Err(silent())),
             None => operation.run(&mut connection).await,
         };
         self.put_back(connection, &outcome);

@@ -123,6 +123,17 @@ impl StoreError {
         }
     }
 
+    /// Whether a row found no partition of its day. Maintenance makes it, so the row is
+    /// written later; but only that row waits for it, and whoever writes several at once
+    /// must not let it hold up the others.
+    #[must_use]
+    pub fn is_missing_partition(&self) -> bool {
+        match self {
+            Self::Refused(refusal) => refusal.is_missing_partition(),
+            _ => false,
+        }
+    }
+
     /// The server's error code, where the server gave one.
     #[must_use]
     pub fn sqlstate(&self) -> Option<&str> {

@@ -134,6 +134,7 @@ impl World {
             requests: &requests,
             worker_id: "worker-1",
             max_leases_per_subscription: 10_000,
+            repeated: false,
         };
         let answers = claim(&mut self.worker, &batch).await.unwrap();
         let claimed = answers.into_iter().filter_map(|answer| match answer {

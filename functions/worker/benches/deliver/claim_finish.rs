@@ -145,6 +145,7 @@ async fn claim_and_finish(
         requests,
         worker_id: WORKER_ID,
         max_leases_per_subscription: 10_000,
+        repeated: false,
     };
     let answers = connections.run(&claim).await?;
     let mut attempts = Vec::with_capacity(answers.len());

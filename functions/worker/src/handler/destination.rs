@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hookstead_domain::{ErrorClass, LEASE_MARGIN_MS};
+use hookstead_domain::{ErrorClass, LEASE_MARGIN_MS, Outcome};
 use hookstead_store::delivering::ExtendLease;
 use hookstead_store::{Connections, StoreError};
 use serde_json::Value;
@@ -71,7 +71,7 @@ impl HandlerDestination {
                 tracing::warn!(
                     delivery.id = %ledger.delivery_id,
                     lease.id = %ledger.lease_id,
-                    "a handler was ended and its writes rolled back: its lease was lost"
+                    "a handler was ended: its lease was lost, or it is written already"
                 );
                 Dispatched::LeaseLost
             }
@@ -117,6 +117,9 @@ impl HandlerDestination {
             Ok(GuardedEnd::Panicked) => Dispatched::Answered(panicked(ledger)),
             // Only the limit of the handler's own time says so.
             Err(StoreError::Silent) => Dispatched::Answered(timed_out(limit)),
+            // It never ran: others had all the connections for too long, which is no
+            // failure of its own and says nothing about it.
+            Err(StoreError::AcquireTimeout) => Dispatched::Answered(Outcome::stopped().into()),
             Err(error) => Dispatched::Answered(refused(&error)),
         }
     }

@@ -42,6 +42,9 @@ pub(super) enum GuardedEnd {
 impl Operation for Guarded<'_> {
     type Output = GuardedEnd;
 
+    /// A handler's time is its own: `limit` bounds it.
+    const TAKES_ITS_TIME: bool = true;
+
     async fn run(&self, connection: &mut PgConnection) -> Result<GuardedEnd, StoreError> {
         // As an error: the connection is in the middle of something, and must be closed.
         let transaction = timeout(self.limit, self.transaction(connection));

@@ -50,6 +50,9 @@ pub struct Claim<'a> {
     /// Most deliveries of one subscription that are attempted at once, by all workers
     /// together. Nearly: batches that are claimed at the same moment do not see each other.
     pub max_leases_per_subscription: u32,
+    /// Whether the same was asked before, under the same leases, and had no answer: then
+    /// it waits for rows that the first call may still hold.
+    pub repeated: bool,
 }
 
 /// Claims a batch: one statement, one commit. Answers come in the order of the requests.
@@ -76,6 +79,7 @@ pub async fn claim(
         BREAKER_THRESHOLD.cast_signed(),
         asked.first_event,
         asked.last_event,
+        batch.repeated,
     )
     .fetch_all(connection)
     .await?;

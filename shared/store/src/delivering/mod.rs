@@ -21,4 +21,7 @@ pub use finish::{
 };
 pub use lease::{ExpiredLease, ExtendLease, expired_leases, extend_lease};
 pub use rearm::{rearm, rearm_dead_letters};
-pub use subscription::{disable_subscription, enable_subscription, pause_subscription};
+pub use subscription::{
+    disable_failing_subscription, disable_subscription, enable_subscription, pause_subscription,
+    rearm_cancelled,
+};

@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use hookstead_domain::DeliveryId;
+use hookstead_domain::{BREAKER_THRESHOLD, DeliveryId};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{Due, operation, unsigned};
 use crate::error::StoreError;
+
+/// Most deliveries of one subscription that stand in the queue at once: enough for
+/// some seconds of work, and no more in front of everybody else's.
+const MOST_IN_QUEUE: i64 = 1_000;
 
 /// One row of either statement.
 struct Row {
@@ -48,9 +52,15 @@ pub async fn dispatch_due(
     connection: &mut PgConnection,
     limit: u16,
 ) -> Result<Vec<Due>, StoreError> {
-    let rows = sqlx::query_file_as!(Row, "queries/dispatch_due.sql", i64::from(limit))
-        .fetch_all(connection)
-        .await?;
+    let rows = sqlx::query_file_as!(
+        Row,
+        "queries/dispatch_due.sql",
+        i64::from(limit),
+        MOST_IN_QUEUE,
+        BREAKER_THRESHOLD.cast_signed(),
+    )
+    .fetch_all(connection)
+    .await?;
     Ok(rows.into_iter().map(Due::from).collect())
 }
 

@@ -11,6 +11,10 @@ use uuid::Uuid;
 use super::{operation, unsigned};
 use crate::error::StoreError;
 
+/// Reports of one statement that drops them: each takes milliseconds, and a table that
+/// grew through an outage is dropped piece by piece.
+const DROP_BATCH: i64 = 5_000;
+
 /// The columns of a report, as they come.
 struct Row {
     schema_version: i32,
@@ -208,17 +212,29 @@ operation!(PendingReports => Vec<Report>, |this, connection| {
 /// Those of the server and of the connection.
 pub async fn reporting(connection: &mut PgConnection, on: bool) -> Result<(), StoreError> {
     sqlx::query!(
-        "with switched as (
-             update hookstead.installation
-             set reporting_since = case when $1 then now() end
-             where (reporting_since is not null) <> $1
-         )
-         delete from hookstead.reports where not $1",
+        "update hookstead.installation
+         set reporting_since = case when $1 then now() end
+         where (reporting_since is not null) <> $1",
         on,
+    )
+    .execute(&mut *connection)
+    .await?;
+    // First the switch, then the rows: however many there are, no more are written.
+    while !on && drop_reports(connection).await? {}
+    Ok(())
+}
+
+/// Drops some reports; whether there may be more.
+async fn drop_reports(connection: &mut PgConnection) -> Result<bool, StoreError> {
+    let dropped = sqlx::query!(
+        "delete from hookstead.reports
+         where report_id = any (array(
+             select report_id from hookstead.reports limit $1 for update skip locked))",
+        DROP_BATCH,
     )
     .execute(connection)
     .await?;
-    Ok(())
+    Ok(dropped.rows_affected() > 0)
 }
 
 /// [`reporting`] as an operation.

@@ -6,7 +6,7 @@ use serde_json::json;
 use sqlx::{Connection as _, PgConnection};
 
 use super::SubscriptionRecord;
-use crate::delivering::{disable_subscription, enable_subscription};
+use crate::delivering::{disable_subscription, enable_subscription, rearm_cancelled};
 use crate::error::StoreError;
 
 /// Switches it off. `false`: it was off already, and nothing changed.
@@ -50,29 +50,33 @@ pub async fn switch_subscription_on(
     rearm: bool,
     actor: &str,
 ) -> Result<u64, StoreError> {
-    let mut begun = switch_on_once(connection, subscription, rearm, actor).await?;
-    let mut rearmed = begun;
+    switch_on(connection, subscription, rearm, actor).await?;
+    let mut rearmed = 0;
     // Each call stays within the time limit of the role, and the last one finds
-    // nothing: what began anew is not cancelled any more.
-    while rearm && begun > 0 {
-        begun = enable_subscription(connection, subscription.subscription_id, true).await?;
+    // nothing: what began anew is not cancelled any more, unless somebody switches it
+    // off again, and then nothing begins.
+    while rearm {
+        let begun = rearm_cancelled(connection, subscription.subscription_id).await?;
         rearmed += begun;
+        if begun == 0 {
+            break;
+        }
     }
     Ok(rearmed)
 }
 
-async fn switch_on_once(
+async fn switch_on(
     connection: &mut PgConnection,
     subscription: &SubscriptionRecord,
     rearm: bool,
     actor: &str,
-) -> Result<u64, StoreError> {
+) -> Result<(), StoreError> {
     let mut transaction = connection.begin().await?;
     let id: SubscriptionId = subscription.subscription_id;
-    let rearmed = enable_subscription(&mut transaction, id, rearm).await?;
+    enable_subscription(&mut transaction, id).await?;
     let (detail, name) = (json!({ "rearm": rearm }), &subscription.name);
     let action = "subscription.enable";
     super::record(&mut transaction, actor, action, name, &detail).await?;
     transaction.commit().await?;
-    Ok(rearmed)
+    Ok(())
 }

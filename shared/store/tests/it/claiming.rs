@@ -2,7 +2,7 @@
 
 use hookstead_domain::DeliveryId;
 use hookstead_store::delivering::{
-    CLAIM_SQL, Claim, ClaimAnswer, claim, extend_lease, pause_subscription,
+    CLAIM_SQL, Claim, ClaimAnswer, Failing, claim, extend_lease, pause_subscription,
 };
 use hookstead_store::{ConnectionLimits, Connections, planned_by_key};
 use hookstead_testkit::{Fault, FaultProxy, role};
@@ -88,6 +88,7 @@ async fn a_claim_whose_answer_was_lost_is_the_same_claim_when_it_is_repeated() {
         requests: &requests,
         worker_id: "w",
         max_leases_per_subscription: 40,
+        repeated: false,
     };
     // The first connection is made, used, and then loses every answer.
     let none = Claim {
@@ -117,6 +118,56 @@ async fn a_claim_whose_answer_was_lost_is_the_same_claim_when_it_is_repeated() {
     assert_eq!(got.len(), 1, "the second try finds what the first one took");
     assert_eq!(got[0].lease_id, requests[0].lease_id);
     assert_eq!(got[0].delivery.attempt_count, 1, "it counts once");
+}
+
+#[tokio::test]
+async fn a_claim_that_was_given_up_and_commits_after_all_is_found_by_its_repetition() {
+    let mut owed = owed().await;
+    owed.fixture
+        .subscribe_with("one", "rate_limit_per_s", "5")
+        .await;
+    let id = owed.receive("evt_1").await[0];
+    let requests = [request(id, 1, 1)];
+    let mut gate = owed.fixture.database.connect().await;
+    let mut transaction = gate.begin().await.unwrap();
+    sqlx::query("select from hookstead.subscriptions for update")
+        .execute(&mut *transaction)
+        .await
+        .unwrap();
+    let mut running = Vec::new();
+    for repeated in [false, true] {
+        let mut connection = owed.fixture.database.connect_as(role::WORKER).await;
+        crate::support::run(&mut connection, "set lock_timeout = 0").await;
+        running.push(tokio::spawn(async move {
+            let batch = Claim {
+                requests: &requests,
+                worker_id: "w",
+                max_leases_per_subscription: 40,
+                repeated,
+            };
+            words(&claim(&mut connection, &batch).await.unwrap())
+        }));
+        waiting_for_locks(&owed, running.len()).await;
+    }
+    transaction.commit().await.unwrap();
+    for one in running {
+        assert_eq!(one.await.unwrap(), ["claimed"]);
+    }
+    let attempts = "select attempt_count::text from hookstead.live_deliveries";
+    assert_eq!(owed.value(attempts).await, "1");
+}
+
+/// Waits until so many sessions of the test wait for locks.
+async fn waiting_for_locks(owed: &crate::owed::Owed, sessions: usize) {
+    let mut look = owed.fixture.database.connect().await;
+    let waiting = "select count(*) from pg_stat_activity
+                   where wait_event_type = 'Lock' and datname = current_database()";
+    while sqlx::query_scalar::<_, i64>(waiting)
+        .fetch_one(&mut look)
+        .await
+        .unwrap() as usize
+        != sessions
+    {}
 }
 
 #[tokio::test]
@@ -182,12 +233,26 @@ async fn what_is_paused_is_postponed_to_the_end_of_the_pause_and_counts_nothing(
     let subscription = owed.fixture.subscribe("one").await;
     let id = owed.receive("evt_1").await[0];
     let subscription = hookstead_domain::SubscriptionId::from_uuid(subscription);
-    pause_subscription(&mut owed.worker, subscription, Duration::from_secs(60))
-        .await
-        .unwrap();
-    pause_subscription(&mut owed.worker, subscription, Duration::from_secs(1))
-        .await
-        .unwrap();
+    owed.fixture
+        .run(
+            "update hookstead.subscriptions set consecutive_failures = 1, first_failure_at = now()",
+        )
+        .await;
+    let first_failure_at: time::OffsetDateTime =
+        sqlx::query_scalar("select first_failure_at from hookstead.subscriptions")
+            .fetch_one(&mut owed.fixture.admin)
+            .await
+            .unwrap();
+    let seen = Failing {
+        consecutive_failures: 10,
+        first_failure_at,
+    };
+    for pause_s in [60, 1] {
+        let pause = Duration::from_secs(pause_s);
+        pause_subscription(&mut owed.worker, subscription, pause, &seen)
+            .await
+            .unwrap();
+    }
     assert_eq!(
         words(&try_claim(&mut owed.worker, &[request(id, 1, 1)]).await),
         ["postponed"]
@@ -215,6 +280,7 @@ async fn one_subscription_holds_only_so_many_leases_and_the_others_go_on() {
             requests,
             worker_id: "w",
             max_leases_per_subscription: 3,
+            repeated: false,
         };
         words(&claim(worker, &batch).await.unwrap())
     };
@@ -324,13 +390,14 @@ async fn a_plan_that_was_kept_from_an_empty_queue_looks_rows_up_by_their_keys() 
     let mut worker = sqlx::PgConnection::connect_with(&planned_by_key(options))
         .await
         .unwrap();
-    let types = "uuid[], integer[], integer[], uuid[], text, float8, integer, integer, uuid, uuid";
+    let types =
+        "uuid[], integer[], integer[], uuid[], text, float8, integer, integer, uuid, uuid, boolean";
     // What sqlx reads out of the names of columns is not for the server.
     let sql = CLAIM_SQL.replace(['!', '?'], "");
     let prepare = format!("prepare claim ({types}) as {sql}");
     crate::support::run(&mut worker, &prepare).await;
     crate::support::run(&mut worker, "set plan_cache_mode = force_generic_plan").await;
-    let explain = "explain execute claim ('{}', '{}', '{}', '{}', 'w', 1, 1, 1, gen_random_uuid(), gen_random_uuid())";
+    let explain = "explain execute claim ('{}', '{}', '{}', '{}', 'w', 1, 1, 1, gen_random_uuid(), gen_random_uuid(), false)";
     let plan: Vec<String> = sqlx::query_scalar(explain)
         .fetch_all(&mut worker)
         .await

@@ -70,6 +70,7 @@ pub(crate) async fn try_claim(
         requests,
         worker_id: "worker-1",
         max_leases_per_subscription: 1000,
+        repeated: false,
     };
     claim(connection, &batch).await.unwrap()
 }

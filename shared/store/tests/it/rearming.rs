@@ -2,9 +2,11 @@
 
 use hookstead_domain::{DeliveryId, ErrorClass, Outcome, StateName, SubscriptionId};
 use hookstead_store::delivering::{
-    disable_subscription, enable_subscription, rearm, rearm_dead_letters,
+    disable_failing_subscription, disable_subscription, enable_subscription, pause_subscription,
+    rearm, rearm_cancelled, rearm_dead_letters,
 };
 use hookstead_testkit::role;
+use sqlx::Connection as _;
 
 use crate::owed::{Owed, owed};
 
@@ -182,20 +184,71 @@ async fn switching_on_gives_a_clean_record_and_begins_anew_what_was_cancelled_fo
         .unwrap();
     let mut admin = owed.fixture.database.connect_as(role::ADMIN).await;
     assert_eq!(
-        enable_subscription(&mut admin, subscription, true)
-            .await
-            .unwrap(),
-        1
+        rearm_cancelled(&mut admin, subscription).await.unwrap(),
+        0,
+        "it is off"
     );
-    assert_eq!(
-        enable_subscription(&mut admin, subscription, true)
-            .await
-            .unwrap(),
-        0
-    );
+    assert!(enable_subscription(&mut admin, subscription).await.unwrap());
+    assert!(!enable_subscription(&mut admin, subscription).await.unwrap());
+    assert_eq!(rearm_cancelled(&mut admin, subscription).await.unwrap(), 1);
+    assert_eq!(rearm_cancelled(&mut admin, subscription).await.unwrap(), 0);
     let sql = "select (disabled_at is null and disabled_reason is null and paused_until is null)
                       || ' ' || consecutive_failures from hookstead.subscriptions";
     assert_eq!(owed.value(sql).await, "true 0");
     let claimed = owed.take(id, 2, 1).await;
     owed.end(&claimed, &Outcome::Success).await;
+}
+
+#[tokio::test]
+async fn a_finish_that_is_under_way_is_waited_for_and_its_round_is_not_begun_again() {
+    let mut owed = owed().await;
+    let id = one_dead(&mut owed).await;
+    rearm_dead_letters(&mut owed.worker, &[(id, 1)])
+        .await
+        .unwrap();
+    let claimed = owed.take(id, 2, 1).await;
+    let end = crate::owed::ended(&claimed, &Outcome::Success, claimed.claimed_at);
+    let mut finishing = owed.worker.begin().await.unwrap();
+    crate::owed::write(&mut finishing, &[end]).await;
+    let mut other = owed.fixture.database.connect_as(role::WORKER).await;
+    crate::support::run(&mut other, "set lock_timeout = 0").await;
+    // The notice of the first round, a second time.
+    let rearming =
+        tokio::spawn(async move { rearm_dead_letters(&mut other, &[(id, 1)]).await.unwrap() });
+    let waiting = "select count(*) from pg_stat_activity
+                   where wait_event_type = 'Lock' and datname = current_database()";
+    while sqlx::query_scalar::<_, i64>(waiting)
+        .fetch_one(&mut owed.fixture.admin)
+        .await
+        .unwrap()
+        != 1
+    {}
+    finishing.commit().await.unwrap();
+    assert_eq!(rearming.await.unwrap(), []);
+    assert_eq!(owed.fixture.count("live_deliveries").await, 0);
+}
+
+#[tokio::test]
+async fn what_has_recovered_meanwhile_is_neither_paused_nor_switched_off() {
+    let mut owed = owed().await;
+    owed.fixture.subscribe("one").await;
+    let subscription: SubscriptionId = owed
+        .value("select subscription_id::text from hookstead.subscriptions")
+        .await
+        .parse()
+        .unwrap();
+    let seen = hookstead_store::delivering::Failing {
+        consecutive_failures: 10,
+        first_failure_at: time::OffsetDateTime::now_utc(),
+    };
+    let worker = &mut owed.worker;
+    let pause = std::time::Duration::from_secs(60);
+    pause_subscription(worker, subscription, pause, &seen)
+        .await
+        .unwrap();
+    let off = disable_failing_subscription(worker, subscription, "failing", &seen).await;
+    assert!(!off.unwrap());
+    let sql =
+        "select (paused_until is null and disabled_at is null)::text from hookstead.subscriptions";
+    assert_eq!(owed.value(sql).await, "true");
 }

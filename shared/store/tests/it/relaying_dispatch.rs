@@ -276,7 +276,7 @@ async fn a_dispatch_that_fails_marks_nothing_and_the_next_one_works() {
 }
 
 #[tokio::test]
-async fn what_is_due_during_a_pause_moves_to_its_end_spread_over_ten_seconds() {
+async fn what_is_due_during_a_pause_moves_by_a_minute_spread_over_ten_seconds() {
     let mut relaying = relaying().await;
     let until = "now() + interval '1 hour'";
     let paused = relaying
@@ -285,7 +285,7 @@ async fn what_is_due_during_a_pause_moves_to_its_end_spread_over_ten_seconds() {
         .await;
     let open = relaying.fixture.subscribe("open").await;
     relaying.owe(paused, 50, 1).await;
-    relaying.owe(paused, 1, -60).await;
+    relaying.owe(paused, 1, -600).await;
     relaying.owe(open, 1, 1).await;
     let mut other = relaying.another_relay().await;
     let (one, two) = tokio::join!(
@@ -297,8 +297,36 @@ async fn what_is_due_during_a_pause_moves_to_its_end_spread_over_ten_seconds() {
     assert_eq!(postpone_paused(&mut relaying.relay, 100).await.unwrap(), 0);
     let sql = "select concat_ws(' ', count(*), count(distinct next_attempt_at) > 40, sum(attempt_count))
                from hookstead.live_deliveries l join hookstead.subscriptions s using (subscription_id)
-               where next_attempt_at between paused_until and paused_until + interval '10 s'";
+               where s.name = 'paused'
+                 and next_attempt_at between now() + interval '30 s' and now() + interval '70 s'";
     assert_eq!(relaying.value(sql).await, "50 t 0");
+}
+
+#[tokio::test]
+async fn of_a_subscription_that_fails_or_is_limited_little_stands_in_the_queue() {
+    let mut relaying = relaying().await;
+    let failing = relaying.fixture.subscribe("failing").await;
+    let limited = relaying
+        .fixture
+        .subscribe_with("limited", "rate_limit_per_s", "5")
+        .await;
+    let free = relaying.fixture.subscribe("free").await;
+    relaying
+        .fixture
+        .run(
+            "update hookstead.subscriptions
+              set consecutive_failures = 10, first_failure_at = now() where name = 'failing'",
+        )
+        .await;
+    for subscription in [failing, limited, free] {
+        relaying.owe(subscription, 40, 1).await;
+    }
+    assert_eq!(dispatch(&mut relaying, 500).await.len(), 1 + 10 + 40);
+    assert_eq!(
+        dispatch(&mut relaying, 500).await,
+        [],
+        "until those are claimed"
+    );
 }
 
 #[tokio::test]

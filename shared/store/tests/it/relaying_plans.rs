@@ -27,7 +27,7 @@ async fn no_statement_of_the_relay_reads_the_whole_queue_for_a_few_deliveries() 
         relaying.fixture.run(sql).await;
     }
     for (sql, arguments) in [
-        (DISPATCH, "50"),
+        (DISPATCH, "50, 1000, 10"),
         (REDISPATCH, "50, 120"),
         (POSTPONE, "50, 10"),
     ] {
