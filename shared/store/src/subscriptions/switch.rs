@@ -51,18 +51,20 @@ pub async fn switch_subscription_on(
     actor: &str,
 ) -> Result<u64, StoreError> {
     switch_on(connection, subscription, rearm, actor).await?;
+    if !rearm {
+        return Ok(0);
+    }
     let mut rearmed = 0;
     // Each call stays within the time limit of the role, and the last one finds
     // nothing: what began anew is not cancelled any more, unless somebody switches it
     // off again, and then nothing begins.
-    while rearm {
+    loop {
         let begun = rearm_cancelled(connection, subscription.subscription_id).await?;
-        rearmed += begun;
         if begun == 0 {
-            break;
+            return Ok(rearmed);
         }
+        rearmed += begun;
     }
-    Ok(rearmed)
 }
 
 async fn switch_on(

@@ -1,23 +1,13 @@
 //! Ending attempts.
 
-use std::time::Duration;
-
-use hookstead_domain::{DeliveryId, ErrorClass, Jitter, Outcome, ReasonCode, Terms};
+use hookstead_domain::{ErrorClass, Outcome, ReasonCode};
 use hookstead_store::StoreError;
-use hookstead_store::delivering::{
-    AttemptFacts, FinishAnswer, FinishedAttempt, earlier_failures, expired_leases, extend_lease,
-};
+use hookstead_store::delivering::{FinishAnswer, earlier_failures};
 use hookstead_testkit::role;
 
-use crate::owed::{Owed, ended, failure, owed, request, try_claim, words, write};
+use crate::owed::{ended, failure, one_claimed, owed, request, try_claim, words, write};
 
 const FINISHED: FinishAnswer = FinishAnswer::Finished { failing: None };
-
-async fn one_claimed(owed: &mut Owed) -> hookstead_store::delivering::Claimed {
-    owed.fixture.subscribe("one").await;
-    let id = owed.receive("evt_1").await[0];
-    owed.take(id, 1, 1).await
-}
 
 #[tokio::test]
 async fn a_success_moves_the_delivery_to_the_archive_with_its_attempt() {
@@ -55,24 +45,6 @@ async fn a_failure_waits_for_its_next_attempt_and_the_second_claim_is_that_one()
     let again = owed.take(id, 1, 2).await;
     owed.end(&again, &Outcome::Success).await;
     assert_eq!(owed.fixture.count("attempts").await, 2);
-}
-
-#[tokio::test]
-async fn out_04_a_late_worker_overwrites_nothing() {
-    let mut owed = owed().await;
-    let late = one_claimed(&mut owed).await;
-    owed.let_leases_run_out().await;
-    let reaped = reap(&mut owed).await;
-    assert_eq!(reaped, [FINISHED]);
-    let other = owed.take(late.delivery_id, 1, 2).await;
-    assert_eq!(owed.end(&late, &failure()).await, FinishAnswer::LeaseLost);
-    assert_eq!(owed.end(&other, &Outcome::Success).await, FINISHED);
-    assert_eq!(owed.end(&late, &failure()).await, FinishAnswer::LeaseLost);
-    let sql = "select state || ' ' || attempt_count from hookstead.done_deliveries";
-    assert_eq!(owed.value(sql).await, "succeeded 2");
-    let sql = "select string_agg(outcome || ' ' || coalesce(error_class, '-'), ', ' order by attempt_number)
-               from hookstead.attempts";
-    assert_eq!(owed.value(sql).await, "retry worker_lost, success -");
 }
 
 #[tokio::test]
@@ -305,106 +277,6 @@ async fn earlier_failures_come_latest_first_and_successes_end_a_row() {
         .collect();
     let failed = Some((ErrorClass::ServerError, Some(200)));
     assert_eq!(errors, [failed, None, failed]);
-}
-
-/// Reads the expired leases and ends them, as the relay does.
-async fn reap(owed: &mut Owed) -> Vec<FinishAnswer> {
-    let mut relay = owed.fixture.database.connect_as(role::RELAY).await;
-    let expired = expired_leases(&mut relay, 100).await.unwrap();
-    let ends: Vec<FinishedAttempt> = expired
-        .iter()
-        .map(|lease| FinishedAttempt {
-            delivery_id: lease.delivery_id,
-            lease_id: lease.lease_id,
-            expired_only: true,
-            next: lease
-                .delivery
-                .reap(
-                    lease.lost_before,
-                    &Terms {
-                        policy: &lease.policy,
-                        jitter: Jitter::new(0.5),
-                        now: lease.now,
-                    },
-                )
-                .unwrap(),
-            facts: AttemptFacts {
-                started_at: lease.started_at,
-                ended_at: lease.now,
-                latency_ms: None,
-                status_code: None,
-                outcome: "retry",
-                error_class: Some(ErrorClass::WorkerLost),
-                error_detail: None,
-                response_sha256: None,
-                response_headers: None,
-                partner_request_id: None,
-            },
-            alive: None,
-            subject: lease.subject.clone(),
-        })
-        .collect();
-    write(&mut relay, &ends).await
-}
-
-#[tokio::test]
-async fn wrk_08_a_delivery_whose_leases_run_out_ends_as_worker_lost() {
-    let mut owed = owed().await;
-    let id: DeliveryId = one_claimed(&mut owed).await.delivery_id;
-    for attempt in 1..=5 {
-        owed.let_leases_run_out().await;
-        assert_eq!(reap(&mut owed).await, [FINISHED], "attempt {attempt}");
-        if attempt < 5 {
-            owed.take(id, 1, attempt + 1).await;
-        }
-    }
-    let sql = "select state || ' ' || state_reason || ' ' || attempt_count from hookstead.done_deliveries";
-    assert_eq!(owed.value(sql).await, "dead_letter worker_lost 5");
-    assert_eq!(owed.fixture.count("dead_letter_notices").await, 1);
-    assert_eq!(
-        owed.value("select consecutive_failures::text from hookstead.subscriptions")
-            .await,
-        "0"
-    );
-}
-
-#[tokio::test]
-async fn one_policy_that_cannot_be_read_keeps_no_other_lease_from_being_taken_away() {
-    let mut owed = owed().await;
-    owed.fixture.subscribe("one").await;
-    for key in ["evt_1", "evt_2"] {
-        let id = owed.receive(key).await[0];
-        owed.take(id, 1, 1).await;
-    }
-    owed.let_leases_run_out().await;
-    owed.fixture
-        .run(
-            "update hookstead.live_deliveries set policy = '{\"schedule_s\": \"odd\"}'
-              where delivery_id = (select delivery_id from hookstead.live_deliveries limit 1)",
-        )
-        .await;
-    assert_eq!(reap(&mut owed).await, [FINISHED; 2]);
-}
-
-#[tokio::test]
-async fn a_lease_that_is_extended_meanwhile_is_not_taken_away() {
-    let mut owed = owed().await;
-    let claimed = one_claimed(&mut owed).await;
-    owed.let_leases_run_out().await;
-    let mut relay = owed.fixture.database.connect_as(role::RELAY).await;
-    let expired = expired_leases(&mut relay, 100).await.unwrap();
-    assert_eq!(expired.len(), 1);
-    let kept = extend_lease(
-        &mut owed.worker,
-        claimed.delivery_id,
-        claimed.lease_id,
-        Duration::from_secs(60),
-    );
-    assert!(kept.await.unwrap());
-    let mut end = ended(&claimed, &failure(), expired[0].now);
-    end.expired_only = true;
-    assert_eq!(write(&mut relay, &[end]).await, [FinishAnswer::LeaseLost]);
-    assert_eq!(owed.end(&claimed, &Outcome::Success).await, FINISHED);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod claiming;
+mod claiming_limits;
 mod configuration;
 mod connections;
 mod deliveries;
@@ -16,6 +17,7 @@ mod owed;
 mod partitions;
 mod payloads;
 mod privileges;
+mod reaping;
 mod rearming;
 mod relaying_cancel;
 mod relaying_dispatch;

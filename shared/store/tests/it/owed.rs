@@ -8,7 +8,7 @@ use hookstead_domain::{
 };
 use hookstead_store::delivering::{
     AttemptFacts, Claim, ClaimAnswer, ClaimRequest, Claimed, Finish, FinishAnswer, FinishedAttempt,
-    claim, finish,
+    claim, expired_leases, finish,
 };
 use hookstead_testkit::role;
 use sqlx::{AssertSqlSafe, PgConnection};
@@ -195,4 +195,51 @@ impl Owed {
             )
             .await;
     }
+}
+
+/// Reads the expired leases and ends them, as the relay does.
+pub(crate) async fn reap(owed: &mut Owed) -> Vec<FinishAnswer> {
+    let mut relay = owed.fixture.database.connect_as(role::RELAY).await;
+    let expired = expired_leases(&mut relay, 100).await.unwrap();
+    let ends: Vec<FinishedAttempt> = expired
+        .iter()
+        .map(|lease| FinishedAttempt {
+            delivery_id: lease.delivery_id,
+            lease_id: lease.lease_id,
+            expired_only: true,
+            next: lease
+                .delivery
+                .reap(
+                    lease.lost_before,
+                    &Terms {
+                        policy: &lease.policy,
+                        jitter: Jitter::new(0.5),
+                        now: lease.now,
+                    },
+                )
+                .unwrap(),
+            facts: AttemptFacts {
+                started_at: lease.started_at,
+                ended_at: lease.now,
+                latency_ms: None,
+                status_code: None,
+                outcome: "retry",
+                error_class: Some(ErrorClass::WorkerLost),
+                error_detail: None,
+                response_sha256: None,
+                response_headers: None,
+                partner_request_id: None,
+            },
+            alive: None,
+            subject: lease.subject.clone(),
+        })
+        .collect();
+    write(&mut relay, &ends).await
+}
+
+/// One subscription, and its first delivery claimed.
+pub(crate) async fn one_claimed(owed: &mut Owed) -> Claimed {
+    owed.fixture.subscribe("one").await;
+    let id = owed.receive("evt_1").await[0];
+    owed.take(id, 1, 1).await
 }

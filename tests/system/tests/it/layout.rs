@@ -14,11 +14,12 @@ const FILE_LINES: usize = 400;
 const DATA: [&str; 3] = ["/data/", "/seeds/", "/vectors"];
 
 /// Where SQL text may stand: the crate for it, test support and tests of databases.
-const SQL_PLACES: [&str; 7] = [
+const SQL_PLACES: [&str; 8] = [
     "shared/store/",
     "shared/testkit/",
     "shared/localpg/tests/",
     "functions/receiver/benches/",
+    "functions/worker/benches/",
     // Code of users, over tables of their own.
     "functions/worker/examples/",
     "tests/system/",
