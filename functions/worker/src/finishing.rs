@@ -64,7 +64,8 @@ impl Shared {
     }
 
     /// The answer to each attempt; `None`: it is not written. Where the database refuses
-    /// the whole, each is tried alone: one bad row must not cost its neighbours.
+    /// the whole, each is tried alone: one bad row must not cost its neighbours. That
+    /// goes for one that lacks the partition of its day, too.
     async fn finish(
         &self,
         attempts: &[FinishedAttempt],
@@ -75,7 +76,7 @@ impl Shared {
         }
         match self.finish_together(attempts, until).await {
             Ok(answers) => answers.into_iter().map(Some).collect(),
-            Err(error) if error.is_transient() || attempts.len() == 1 => {
+            Err(error) if attempts.len() == 1 || concerns_all(&error) => {
                 unwritten(&error, attempts.len());
                 vec![None; attempts.len()]
             }
@@ -195,6 +196,11 @@ fn note(ended: &Ended, found: Option<Failing>, failing: &mut HashMap<Subscriptio
     if gone {
         sick.switched_off = Some(GONE);
     }
+}
+
+/// Whether an error would meet each attempt alone as it met them together.
+fn concerns_all(error: &StoreError) -> bool {
+    error.is_transient() && !error.is_missing_partition()
 }
 
 fn lease_lost(ended: &Ended) {

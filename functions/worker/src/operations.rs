@@ -20,7 +20,8 @@ const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 /// failover takes seconds, and neither gets faster by being asked more often.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Runs an operation until it has an answer, fails for good, or `until` has come.
+/// Runs an operation until it has an answer, fails for good, or `until` has come. A
+/// partition that is missing is not waited for: making it takes longer than any batch.
 ///
 /// # Errors
 ///
@@ -34,12 +35,16 @@ pub(crate) async fn persist<O: Operation>(
         let left = until.saturating_duration_since(Instant::now());
         let tried = timeout(left.min(STATEMENT_TIMEOUT), connections.run(operation)).await;
         match tried.unwrap_or(Err(StoreError::Silent)) {
-            Err(error) if error.is_transient() && Instant::now() + PAUSE < until => {
+            Err(error) if passes_soon(&error) && Instant::now() + PAUSE < until => {
                 sleep(PAUSE).await;
             }
             answer => return answer,
         }
     }
+}
+
+fn passes_soon(error: &StoreError) -> bool {
+    error.is_transient() && !error.is_missing_partition()
 }
 
 /// A claim, with when it was sent: the clock of its attempts starts there.

@@ -180,6 +180,31 @@ async fn wrk_05_one_end_that_the_database_refuses_costs_its_neighbours_nothing()
 }
 
 #[tokio::test]
+async fn wrk_05_one_row_without_a_partition_of_its_day_costs_its_neighbours_nothing() {
+    let world = World::new().await;
+    let consumer = Consumer::answering(200).await;
+    world.subscribe_http("shop", &consumer).await;
+    for _ in 0..10 {
+        world.event(b"{}").await;
+    }
+    // Of a day in 2020.
+    let bad = "016f5e66-e800-7000-8000-000000000001";
+    let moved = world.live().await[3].delivery_id;
+    world
+        .execute(&format!(
+            "update hookstead.live_deliveries set delivery_id = '{bad}'
+             where delivery_id = '{moved}'"
+        ))
+        .await;
+    let messages = world.messages().await;
+    let answer = world.worker().process(messages.clone()).await;
+    assert_eq!(world.ended("succeeded").await, 9);
+    assert_eq!(world.only_live().await.delivery_id.to_string(), bad);
+    let bad = messages.iter().find(|message| message.body().contains(bad));
+    assert_eq!(answer.failures, [bad.unwrap().message_id()]);
+}
+
+#[tokio::test]
 async fn wrk_05_one_row_that_cannot_be_read_costs_its_neighbours_nothing() {
     let world = World::new().await;
     let consumer = Consumer::answering(200).await;
