@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use hookstead_store::{ConnectionLimits, Connections};
 use hookstead_testkit::{Fault, FaultProxy, LogCapture, role};
 use tokio::sync::Semaphore;
 
 use crate::notes::{Notes, handlers, notes_in, world};
-use crate::world::{connections, until, worker_over};
+use crate::world::{World, connections, until, worker_over};
 
 #[tokio::test]
 async fn a_handler_whose_lease_was_lost_has_no_effect() {
@@ -85,7 +87,73 @@ async fn a_running_handler_keeps_its_lease_and_is_ended_when_that_is_lost() {
     assert_eq!(running.await.unwrap().failures, Vec::<String>::new());
     assert_eq!(notes_in(&world).await, 0);
     assert_eq!(world.only().await.state, "leased");
-    assert!(logs.contains("a handler was ended"), "{}", logs.text());
+    let told = "a handler was ended: its lease was lost, or it is written already";
+    assert!(logs.contains(told), "{}", logs.text());
+}
+
+/// One connection for handlers, with limits like these.
+fn one(world: &World, limits: ConnectionLimits) -> Connections {
+    let limits = ConnectionLimits { slots: 1, ..limits };
+    Connections::from_url(&world.database.url_as(role::WORKER), limits).unwrap()
+}
+
+#[tokio::test]
+async fn a_slow_handler_on_a_connection_that_was_idle_runs_once() {
+    let world = world().await;
+    let suspicious = ConnectionLimits {
+        suspect_after: Duration::ZERO,
+        suspect_timeout: Duration::from_millis(250),
+        ..ConnectionLimits::default()
+    };
+    let for_handlers = one(&world, suspicious);
+    let worker = |notes: &Notes| {
+        let for_handlers = for_handlers.clone();
+        worker_over(world.connections(2), for_handlers, handlers(notes), |_| {})
+    };
+    world.event(b"{}").await;
+    // Leaves its connection behind.
+    world.work(&worker(&Notes::default())).await;
+    world.event(b"{}").await;
+    let notes = Notes {
+        lasts: Duration::from_millis(600),
+        ..Notes::default()
+    };
+    world.work(&worker(&notes)).await;
+    assert_eq!(notes.runs.load(Ordering::SeqCst), 1);
+    assert_eq!(
+        (notes_in(&world).await, world.ended("succeeded").await),
+        (2, 2)
+    );
+}
+
+#[tokio::test]
+async fn a_handler_that_found_no_connection_free_has_not_failed() {
+    let world = world().await;
+    let hurried = ConnectionLimits {
+        acquire_timeout: Duration::from_millis(50),
+        ..ConnectionLimits::default()
+    };
+    let gate = Arc::new(Semaphore::new(0));
+    let notes = Notes {
+        gate: Some(Arc::clone(&gate)),
+        ..Notes::default()
+    };
+    let for_handlers = one(&world, hurried);
+    let worker = worker_over(world.connections(2), for_handlers, handlers(&notes), |_| {});
+    for _ in 0..2 {
+        world.event(b"{}").await;
+    }
+    let messages = world.messages().await;
+    let running = tokio::spawn(async move { worker.process(messages).await });
+    let put_off =
+        "select count(*) from hookstead.live_deliveries where state_reason = 'worker_stopped'";
+    until(|| async { world.number(put_off).await == 1 }).await;
+    gate.add_permits(1);
+    assert_eq!(running.await.unwrap().failures, Vec::<String>::new());
+    assert_eq!(notes.runs.load(Ordering::SeqCst), 1);
+    assert_eq!(world.ended("succeeded").await, 1);
+    let row = world.only_live().await;
+    assert_eq!(row.last_error_class, None);
 }
 
 #[tokio::test]

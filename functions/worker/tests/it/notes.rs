@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use hookstead_testkit::FaultProxy;
 use hookstead_worker::handler::{Event, Handler, HandlerError, Handlers, Verdict};
@@ -17,6 +18,8 @@ pub(crate) struct Notes {
     /// Cut by the first run, once it has written.
     pub(crate) cut: Option<Arc<FaultProxy>>,
     pub(crate) runs: Arc<AtomicU64>,
+    /// How long each run takes at the least.
+    pub(crate) lasts: Duration,
     pub(crate) gate: Option<Arc<Semaphore>>,
     pub(crate) entered: Arc<Entrances>,
 }
@@ -63,6 +66,7 @@ impl Handler for Notes {
             .execute(&mut *transaction)
             .await?;
         self.entered.enter();
+        tokio::time::sleep(self.lasts).await;
         if let Some(gate) = &self.gate {
             drop(gate.acquire().await);
         }
