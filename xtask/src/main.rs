@@ -1,4 +1,4 @@
-//! Developer commands: test, sqlx, postgres, bench. `cargo xtask help` lists them.
+//! Developer commands: test, sqlx, postgres, bench, soak. `cargo xtask help` lists them.
 
 mod bench;
 mod cold;
@@ -6,6 +6,7 @@ mod command;
 mod deny;
 mod fuzz;
 mod postgres;
+mod soak;
 mod sqlx_data;
 mod tally;
 mod test;
@@ -27,6 +28,8 @@ enum Arguments {
     Postgres(postgres::Arguments),
     /// Runs a benchmark.
     Bench(bench::Arguments),
+    /// Kills workers and relays while events are delivered, and counts what came of it.
+    Soak(soak::Arguments),
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -35,5 +38,6 @@ fn main() -> anyhow::Result<ExitCode> {
         Arguments::Sqlx(arguments) => sqlx_data::run(&arguments),
         Arguments::Postgres(arguments) => postgres::run(&arguments),
         Arguments::Bench(arguments) => bench::run(&arguments),
+        Arguments::Soak(arguments) => soak::run(&arguments),
     }
 }

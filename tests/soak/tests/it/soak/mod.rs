@@ -6,7 +6,9 @@ mod storm;
 mod tally;
 
 use futures::StreamExt as _;
-use hookstead_aws::queue::{MAX_ENTRIES, ReceiveMessages as _, SendMessages as _, SqsQueue};
+use hookstead_aws::queue::{
+    MAX_ENTRIES, QueueDepth as _, ReceiveMessages as _, SendMessages as _, SqsQueue,
+};
 use hookstead_domain::QueueMessage;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -27,10 +29,13 @@ use crate::waiting::until_none_left;
 /// Requests at once.
 const SENDERS: usize = 8;
 
-/// Deliveries that may wait before senders pause. The emulator looks through all that it
-/// holds several times for each message that it gives out: with a few thousand messages
-/// it does nothing else any more.
-const MOST_WAITING: i64 = 200;
+/// Messages that may wait in the queue before senders pause. The emulator looks through
+/// all that it holds a dozen times for each message that it gives out: with a thousand
+/// messages it does nothing else any more.
+const MOST_WAITING: i64 = 60;
+
+/// Events that are sent before they look again.
+const BLOCK: u64 = 24;
 
 /// The storm is over when all events are in and one delivery in so many is left: the last
 /// ones would otherwise be killed again and again, with nothing else going on.
@@ -47,8 +52,11 @@ const VISIBILITY_S: u32 = 30;
 const EMPTY_FOR: Duration = Duration::from_secs(1);
 
 /// A message that waits so long is taken for lost: relays die between marking a delivery
-/// and sending its message. Longer than the queue hides what a worker died with.
-const LOST_AFTER: Duration = Duration::from_secs(10);
+/// and sending its message. Four times as long as the queue hides what a worker died with.
+const LOST_AFTER: Duration = Duration::from_secs(20);
+
+/// The same in a run whose leases are moved, which is over sooner.
+const LOST_SOON: Duration = Duration::from_secs(8);
 
 const SECRET: &str = "whsec_c29hay1zZWNyZXQtb2YtYWxsLXN1YnNjcmlwdGlvbnM=";
 
@@ -67,21 +75,25 @@ async fn workers_and_relays_that_are_killed_lose_nothing_and_repeat_no_effect() 
     let begun = Instant::now();
     let soak = Soak::new(plan).await;
     let endpoint = soak.ground.emulator.endpoint();
+    let lost_after = if plan.leases_are_moved {
+        LOST_SOON
+    } else {
+        LOST_AFTER
+    };
     let processes = Processes::new(&soak.ground, &endpoint, "warn")
         .with("HOOKSTEAD_VISIBILITY_TIMEOUT_S", VISIBILITY_S)
         // Killed workers hold leases until they run out. The usual limit is for
         // destinations that hang, and would make this a test of waiting.
         .with("HOOKSTEAD_MAX_LEASES_PER_SUBSCRIPTION", 100_000)
-        .with(LOST_AFTER_MS, LOST_AFTER.as_millis());
+        .with(LOST_AFTER_MS, lost_after.as_millis());
     let storm = Storm::gather(plan, &soak.ground, processes).await;
     let (end_storm, over) = watch::channel(false);
     let raging = tokio::spawn(storm.rage(over));
     soak.ingest(&endpoint).await;
-    soak.until_few_are_left("true", soak.deliveries() / CALM_AT)
-        .await;
+    soak.until_few_are_left(soak.deliveries() / CALM_AT).await;
     end_storm.send(true).unwrap();
     let mut storm = raging.await.unwrap();
-    soak.until_few_are_left("true", 0).await;
+    soak.until_few_are_left(0).await;
     storm.assert_running();
     let ends = soak.check_nothing_is_lost().await;
     let blows = storm.blows();
@@ -134,11 +146,16 @@ impl Soak {
     /// Sends all events through the receiver, signed, as fast as they are worked off.
     async fn ingest(&self, endpoint: &str) {
         let receiver = self.ground.receiver(endpoint, SENDERS);
-        let (mut sent, block) = (0, u64::try_from(SENDERS).unwrap() * 8);
+        let queue = SqsQueue::new(&self.ground.aws(endpoint), &self.ground.deliveries);
+        let mut sent = 0;
         while sent < self.plan.events {
-            self.until_few_are_left("state = 'pending'", MOST_WAITING)
-                .await;
-            let numbers = sent..self.plan.events.min(sent + block);
+            until_none_left("messages", || async {
+                // A queue that does not answer in time is too full.
+                let depth = queue.depth().await.map_or(i64::MAX, u64::cast_signed);
+                (depth - MOST_WAITING).max(0)
+            })
+            .await;
+            let numbers = sent..self.plan.events.min(sent + BLOCK);
             sent = numbers.end;
             let answers = numbers.map(|number| {
                 let body = json!({ "number": number, "text": "x".repeat(200) }).to_string();
@@ -154,11 +171,11 @@ impl Soak {
         }
     }
 
-    /// Waits until no more than so many live deliveries meet the condition.
-    async fn until_few_are_left(&self, condition: &str, few: i64) {
-        let live = format!("select count(*) from hookstead.live_deliveries where {condition}");
+    /// Waits until no more than so many deliveries are live.
+    async fn until_few_are_left(&self, few: i64) {
+        let live = "select count(*) from hookstead.live_deliveries";
         until_none_left("deliveries", || async {
-            (self.ground.number(&live).await - few).max(0)
+            (self.ground.number(live).await - few).max(0)
         })
         .await;
     }
