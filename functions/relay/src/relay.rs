@@ -153,7 +153,7 @@ async fn phases(shared: &Arc<Shared>, run: &Run<'_>) {
         drive(Dispatch(of()), run),
         drive(Redispatch(of()), run),
         drive(Tidy(of()), run),
-        drive(Reap(of()), run),
+        drive(Reap::new(of()), run),
         drive(Announce(of()), run),
         drive(Ship::new(of()), run),
     );

@@ -69,7 +69,7 @@ async fn an_idle_relay_makes_at_most_two_statements_a_second_and_phase() {
     idle.measure(Dispatch(of(&idle)), 2, 2).await;
     idle.measure(Redispatch(of(&idle)), 1, 1).await;
     idle.measure(Tidy(of(&idle)), 2, 2).await;
-    idle.measure(Reap(of(&idle)), 1, 1).await;
+    idle.measure(Reap::new(of(&idle)), 1, 1).await;
     idle.measure(Announce(of(&idle)), 1, 1).await;
     let rate = idle.round_trips_per_second;
     assert!(rate < 12.0, "{rate} round trips a second");

@@ -17,15 +17,30 @@ use crate::trouble::{PhaseError, chain};
 /// Leases of one statement: what a dozen workers hold that die together.
 const BATCH: u16 = 100;
 
-pub(crate) struct Reap(pub(crate) Whole);
+/// Most leases of one statement where many cannot be taken away.
+const MOST: u32 = 5_000;
 
-struct ReadExpired;
+pub(crate) struct Reap {
+    whole: Whole,
+    /// Leases that the last look could not take away: the next one looks past them.
+    stuck: u32,
+}
+
+impl Reap {
+    pub(crate) const fn new(whole: Whole) -> Self {
+        Self { whole, stuck: 0 }
+    }
+}
+
+struct ReadExpired {
+    limit: u32,
+}
 
 impl Operation for ReadExpired {
     type Output = Vec<ExpiredLease>;
 
     async fn run(&self, connection: &mut PgConnection) -> Result<Self::Output, StoreError> {
-        expired_leases(connection, u32::from(BATCH)).await
+        expired_leases(connection, self.limit).await
     }
 }
 
@@ -33,12 +48,16 @@ impl Step for Reap {
     const PHASE: Phase = Phase::Reap;
 
     async fn step(&mut self, run: &Run<'_>) -> Result<Next, PhaseError> {
-        let expired = self.0.run(&ReadExpired).await?;
+        let limit = (u32::from(BATCH) + self.stuck).min(MOST);
+        let expired = self.whole.run(&ReadExpired { limit }).await?;
         let ends: Vec<_> = expired.iter().filter_map(end).collect();
+        self.stuck = 0;
         if ends.is_empty() {
             return Ok(Next::Wait(EVERY_SECOND));
         }
-        let reaped = self.0.finish(&ends).await?;
+        let reaped = self.whole.finish(&ends).await?;
+        let left = u64::try_from(ends.len()).unwrap_or(u64::MAX) - reaped;
+        self.stuck = u32::try_from(left).unwrap_or(MOST);
         run.count(|report| report.reaped += reaped);
         if ends.iter().any(|end| end.next.is_over()) {
             run.wakes.wake(Phase::Announce);
@@ -46,6 +65,7 @@ impl Step for Reap {
         run.wakes.wake(Phase::Ship);
         // Without this a row that cannot be written would be tried without a pause.
         Ok(match reaped {
+            _ if self.stuck > 0 => Next::Wait(EVERY_SECOND),
             0 => Next::Wait(EVERY_SECOND),
             _ => Next::Again,
         })
@@ -84,17 +104,22 @@ fn end(expired: &ExpiredLease) -> Option<FinishedAttempt> {
     })
 }
 
+/// Whether waiting helps. A day without partition is the fault of single rows.
+fn passes(error: &StoreError) -> bool {
+    error.is_transient() && !error.is_missing_partition()
+}
+
 impl Shared {
     /// Writes ends and says how many were written: the others were somebody else's.
     /// Where the database refuses the whole, each is written alone.
     async fn finish(&self, ends: &[FinishedAttempt]) -> Result<u64, StoreError> {
         match self.finish_together(ends).await {
-            Err(error) if !error.is_transient() && ends.len() > 1 => {
+            Err(error) if !passes(&error) && ends.len() > 1 => {
                 let mut written = 0;
                 for end in ends.chunks(1) {
                     match self.finish_together(end).await {
                         Ok(one) => written += one,
-                        Err(error) if error.is_transient() => return Err(error),
+                        Err(error) if passes(&error) => return Err(error),
                         Err(error) => tracing::error!(
                             delivery.id = %end[0].delivery_id,
                             error = chain(&error),

@@ -23,6 +23,13 @@ pub const SHALLOW_QUEUE: u64 = 1_000;
 /// Deliveries of one statement.
 const BATCH: u16 = 500;
 
+/// Time after which a message counts as lost although the queue is deep: far longer than
+/// one waits in a queue that workers keep up with.
+const LOST_IN_DEEP_QUEUE: Duration = Duration::from_secs(900);
+
+/// Deliveries of one look then.
+const FEW: u16 = 50;
+
 /// How often it looks: little beside the two minutes, and few questions to the queue.
 const EVERY: Duration = Duration::from_secs(10);
 
@@ -37,12 +44,17 @@ impl Step for Redispatch {
     async fn step(&mut self, run: &Run<'_>) -> Result<Next, PhaseError> {
         let asking = tokio::time::timeout(DEPTH_TIMEOUT, self.0.queues.deliveries.depth()).await;
         let depth = asking.unwrap_or_else(|_| Err(unanswered()))?;
-        if depth > SHALLOW_QUEUE {
-            return Ok(Next::Wait(EVERY));
-        }
-        let operation = RedispatchLost {
-            older_than: self.0.settings.lost_after,
-            limit: BATCH,
+        let deep = depth > SHALLOW_QUEUE;
+        let operation = if deep {
+            RedispatchLost {
+                older_than: LOST_IN_DEEP_QUEUE.max(self.0.settings.lost_after),
+                limit: FEW,
+            }
+        } else {
+            RedispatchLost {
+                older_than: self.0.settings.lost_after,
+                limit: BATCH,
+            }
         };
         let lost = self.0.run(&operation).await?;
         if lost.is_empty() {
@@ -54,7 +66,11 @@ impl Step for Redispatch {
         );
         let sent = enqueue(&self.0, lost).await;
         run.count(|report| report.redispatched += len(&sent.accepted));
-        settle(&self.0, run, sent).await
+        match settle(&self.0, run, sent).await? {
+            // A deep queue gets no deeper by more than a few at a time.
+            Next::Again if deep => Ok(Next::Wait(EVERY)),
+            next => Ok(next),
+        }
     }
 }
 

@@ -55,7 +55,7 @@ async fn a_message_in_a_deep_queue_waits_for_its_turn() {
     let mut world = world().await;
     world.owe(1).await;
     world
-        .sql("update hookstead.live_deliveries set scheduled_at = now() - interval '1 hour'")
+        .sql("update hookstead.live_deliveries set scheduled_at = now() - interval '14 minutes'")
         .await;
     let deep = Arc::new(Deep {
         behind: world.deliveries.clone(),
@@ -70,6 +70,17 @@ async fn a_message_in_a_deep_queue_waits_for_its_turn() {
     let report = run(&world.relay_with(queues, None), asked).await;
     assert_eq!(report.redispatched, 0);
     assert_eq!(deep.asked.available_permits(), 0, "it asked once");
+    // By now it is lost, however deep the queue is.
+    world
+        .sql("update hookstead.live_deliveries set scheduled_at = now() - interval '16 minutes'")
+        .await;
+    let queues = Queues {
+        deliveries: deep.clone(),
+        ..world.queues()
+    };
+    let again = async { assert_eq!(requests(&world.deliveries, 1).await.len(), 1) };
+    let report = run(&world.relay_with(queues, None), again).await;
+    assert_eq!(report.redispatched, 1);
 }
 
 #[tokio::test]

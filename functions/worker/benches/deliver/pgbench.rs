@@ -60,6 +60,7 @@ pub(crate) async fn claim_and_finish(
             // server choose among the day partitions once and for all.
             ":first_event::uuid".to_owned(),
             ":last_event::uuid".to_owned(),
+            "false".to_owned(),
         ],
     );
     let finish = substituted(FINISH_SQL, &[look_up("finishes::jsonb")]);

@@ -44,6 +44,8 @@ struct EventBridge {
     bus: String,
     #[serde(default)]
     source: Option<String>,
+    #[serde(default)]
+    detail_type: Option<String>,
 }
 
 /// `{"kind":"lambda","function":"name or ARN"}`.
@@ -67,7 +69,8 @@ impl AwsDestination {
     pub fn eventbridge(aws: Aws) -> Self {
         Self::new(aws, |aws, settings| {
             let settings = EventBridge::deserialize(settings).ok()?;
-            let target = EventBridgeTarget::new(aws, settings.bus, settings.source);
+            let target = EventBridgeTarget::new(aws, settings.bus, settings.source)
+                .with_detail_type(settings.detail_type);
             Some(Arc::new(target))
         })
     }

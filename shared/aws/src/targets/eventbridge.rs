@@ -32,6 +32,7 @@ pub struct EventBridgeTarget {
     client: Client,
     bus: String,
     source: Option<String>,
+    detail_type: Option<String>,
 }
 
 impl EventBridgeTarget {
@@ -42,6 +43,16 @@ impl EventBridgeTarget {
             client: Client::new(aws.tried_once().config()),
             bus: bus.into(),
             source,
+            detail_type: None,
+        }
+    }
+
+    /// The same, with one type for all entries in place of each event's own.
+    #[must_use]
+    pub fn with_detail_type(self, detail_type: Option<String>) -> Self {
+        Self {
+            detail_type,
+            ..self
         }
     }
 
@@ -64,7 +75,8 @@ impl EventBridgeTarget {
     }
 
     fn entry(&self, message: &TargetMessage<'_>) -> Result<PutEventsRequestEntry, TargetFailure> {
-        let detail_type = message.attribute("type").unwrap_or_default();
+        let own = || message.attribute("type").unwrap_or_default();
+        let detail_type = self.detail_type.as_deref().unwrap_or_else(own);
         if detail_type.len() > MAX_DETAIL_TYPE_BYTES {
             return Err(TargetFailure::refused("detail_type_too_long"));
         }

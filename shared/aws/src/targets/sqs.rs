@@ -123,7 +123,10 @@ fn is_text(text: &str) -> bool {
 fn region(url: &str) -> Option<&str> {
     let host = url.split("://").nth(1)?.split('/').next()?;
     let (region, rest) = host.strip_prefix("sqs.")?.split_once('.')?;
-    rest.starts_with("amazonaws.com").then_some(region)
+    // Nothing else becomes part of an address.
+    let named = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let plain = !region.is_empty() && region.bytes().all(named);
+    (plain && rest.starts_with("amazonaws.com")).then_some(region)
 }
 
 impl fmt::Debug for SqsTarget {
@@ -152,5 +155,7 @@ mod tests {
         assert_eq!(region(china), Some("cn-north-1"));
         assert_eq!(region("http://127.0.0.1:9324/000000000000/orders"), None);
         assert_eq!(region("sqs.eu-central-1.example.com"), None);
+        let odd = "https://sqs.x@2130706433#.amazonaws.com/1/orders";
+        assert_eq!(region(odd), None, "it would become part of an address");
     }
 }
