@@ -181,11 +181,11 @@ async fn binary_mode_leaves_the_bytes_alone_and_says_the_rest_in_headers() {
     assert_eq!(body(&request), ODD_JSON.as_bytes());
     let id = "0192f8a0-0000-7000-8000-000000000001";
     let expected = [
+        ("ce-causationid", id),
         (
             "ce-dataschema",
             "urn:hookstead:schema:stripe-main:2025-09-30.clover",
         ),
-        ("ce-causationid", id),
         ("ce-hooksteadtenant", "acme"),
         ("ce-id", id),
         ("ce-recordedtime", "2025-11-30T10:53:20Z"),

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use hookstead_localpg::{Account, Binaries, Error, OLDEST_MAJOR, Origin, Search};
 
@@ -19,10 +20,16 @@ fn bare(dir: &Path) -> Search {
 }
 
 /// Writes an executable script.
+/// Copied into place by another process: while this one has a program open for writing,
+/// a child that another test starts at that moment has it open too, and nobody can run it.
 fn script(path: &Path, text: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let draft = path.with_extension("draft");
+    std::fs::write(&draft, format!("#!/bin/sh\n{text}\n")).unwrap();
+    std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let copied = Command::new("cp").arg("-p").arg(&draft).arg(path).status();
+    assert!(copied.unwrap().success());
+    std::fs::remove_file(draft).unwrap();
 }
 
 /// A folder with programs that only tell a version.
