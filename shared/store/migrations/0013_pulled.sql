@@ -4,7 +4,8 @@
 set local role hookstead_owner;
 
 alter table hookstead.subscriptions
-    add column destination_kind text not null generated always as (destination ->> 'kind') stored;
+    add column destination_kind text generated always as (destination ->> 'kind') stored,
+    add constraint subscriptions_kind_of_destination_length check (char_length(destination_kind) <= 32);
 
 grant select (destination_kind, consecutive_failures, rate_limit_per_s)
     on hookstead.subscriptions to hookstead_relay;

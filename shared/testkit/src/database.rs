@@ -1,7 +1,7 @@
 //! A fresh, migrated database per test.
 
-use sqlx::postgres::{PgPool, PgPoolOptions};
-use sqlx::{Connection as _, PgConnection};
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 use url::Url;
 
 use crate::keeper::Keeper;
@@ -107,8 +107,10 @@ impl Drop for TestDatabase {
     }
 }
 
+/// Without a log of its statements: tests write what must not be found in logs.
 async fn connect(url: &str) -> PgConnection {
-    match PgConnection::connect(url).await {
+    let options: PgConnectOptions = url.parse().expect("a URL that was just made");
+    match PgConnection::connect_with(&options.disable_statement_logging()).await {
         Ok(connection) => connection,
         Err(error) => panic!("the test server refused a connection: {error}"),
     }
