@@ -60,10 +60,10 @@ pub(crate) async fn claim_and_finish(
             // server choose among the day partitions once and for all.
             ":first_event::uuid".to_owned(),
             ":last_event::uuid".to_owned(),
-            "false".to_owned(),
+            ":repeated::boolean".to_owned(),
         ],
-    );
-    let finish = substituted(FINISH_SQL, &[look_up("finishes::jsonb")]);
+    )?;
+    let finish = substituted(FINISH_SQL, &[look_up("finishes::jsonb")])?;
     let job = Job {
         script: format!(
             "\\set n :n + 1\n\\set number :n * {clients} + :client_id\n{claim};\n{finish};\n"
@@ -72,6 +72,7 @@ pub(crate) async fn claim_and_finish(
             "n=-1".to_owned(),
             format!("first_event={first_event}"),
             format!("last_event={last_event}"),
+            "repeated=false".to_owned(),
         ],
         role: "hookstead_worker",
         by_key: true,
@@ -137,7 +138,7 @@ pub(crate) async fn ingest(
     let signature = format!("t={},v1={}", now.unix_timestamp(), "ab".repeat(32));
     headers.insert("stripe-signature".to_owned(), signature.into());
     let job = Job {
-        script: format!("\\set n :n + 1\n{};\n", substituted(INGEST_SQL, &values)),
+        script: format!("\\set n :n + 1\n{};\n", substituted(INGEST_SQL, &values)?),
         defines: vec![
             "n=0".to_owned(),
             format!("body=\\x{hex}"),
@@ -162,16 +163,26 @@ pub(crate) async fn ingest(
 
 /// The statement without its comments, and with these in place of its parameters.
 /// pgbench takes a colon and a word for a variable; casts keep their two colons.
-fn substituted(sql: &str, values: &[String]) -> String {
+fn substituted(sql: &str, values: &[String]) -> anyhow::Result<String> {
     let mut sql: String = sql
         .lines()
         .filter(|line| !line.trim_start().starts_with("--"))
         .map(|line| format!("{line}\n"))
         .collect();
+    let taken = sql.split('$').skip(1).filter_map(|rest| {
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse().ok()
+    });
+    let taken: Option<usize> = taken.max();
+    anyhow::ensure!(
+        taken == Some(values.len()),
+        "the statement takes {taken:?} parameters, and {} are known here",
+        values.len()
+    );
     for (n, value) in values.iter().enumerate().rev() {
         sql = sql.replace(&format!("${}", n + 1), value);
     }
-    sql
+    Ok(sql)
 }
 
 impl Job {
